@@ -45,7 +45,7 @@ use std::time::Instant;
   heddle cosim prog.elf --blocks 100 --block-threads 32
   heddle cosim collatz --netlist ulx3s-85f --lanes 4 --warps 4 --memory 32K --program 8K --stack 512")]
 pub struct Cosim {
-    /// A built-in kernel or an RV32IMA ELF file
+    /// A built-in kernel, an RV32IMA ELF file, a source, or a folder with a host description
     #[arg(value_name = TARGET)]
     target: String,
     #[command(flatten)]
@@ -87,9 +87,9 @@ struct Report {
 impl Cosim {
     pub fn run(self) -> Result<()> {
         let interrupt = Interrupt::catch()?;
-        let mut target = Target::find(&self.target)?;
-        let shape = self.shape.shape()?;
-        target.grid = self.grid.grid(&target, &shape)?;
+        let target = Target::find(&self.target)?;
+        let shape = self.shape.over(&target.core())?.shape()?;
+        let target = self.grid.of(target, &shape)?;
         target.program.check(&shape).with_context(|| target.name.clone())?;
         let seed = self.shape.seed;
         if let Some(board) = self.netlist {

@@ -71,8 +71,8 @@ const LIST: &str = "heddle.f";
 impl Gen {
     pub fn run(self) -> Result<()> {
         buildable(self.shape.second_level.is_some(), self.shape.memory_model.is_some())?;
-        let shape = self.shape.shape()?;
         let target = Target::find(&self.target)?;
+        let shape = self.shape.over(&target.core())?.shape()?;
         let images = images(&target, &shape, self.shape.seed)?;
         let hardware = self.hardware.of(&shape);
         // FuseSoC runs tools in folders of its own.

@@ -7,8 +7,9 @@ use crate::grid::GridArgs;
 use crate::interrupt::{Interrupt, is_interruption};
 use crate::launch::Setting;
 use crate::mechanisms::mechanisms;
+use crate::outcome::Outcome;
 use crate::output::{print, print_json};
-use crate::run::{image_file, show, write_image};
+use crate::run::{image_file, on_terminal, show, write_image};
 use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use anyhow::{Result, bail};
@@ -21,7 +22,6 @@ use heddle_testbench::remote::port::patience;
 use heddle_testbench::remote::{Board, Client, ClientError, Patience, Port};
 use line::Watched;
 use report::{Core, Report};
-use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ use std::time::{Duration, Instant};
   heddle host --port /dev/ttyUSB0 gcd --json         metrics, too, of a core built with --metrics
   heddle board colorlight-i5 --pty                   a board that is simulated, and prints the path of its port")]
 pub struct Host {
-    /// A built-in kernel (`heddle kernels` lists them) or an RV32IMA ELF file
+    /// A built-in kernel (`heddle kernels` lists them), an RV32IMA ELF file, a source, or a folder with a host description
     #[arg(value_name = TARGET)]
     target: Option<String>,
     /// The serial port
@@ -84,10 +84,11 @@ pub struct Host {
 
 impl Host {
     pub fn run(self) -> Result<()> {
-        let target = self.target.as_deref().map(|name| self.size.of(Target::find(name)?)).transpose()?;
-        if let Some(target) = &target {
+        let mut target = self.target.as_deref().map(|name| self.size.of(Target::find(name)?)).transpose()?;
+        if let Some(target) = &mut target {
             Setting::check(&self.set, target)?;
         }
+        let seen = target.as_ref().map(Outcome::create).transpose()?;
         let image = target.as_ref().map(|target| image_file(self.image.as_deref(), target)).transpose()?.flatten();
         let interrupt = Interrupt::catch()?;
         let patience = patience(self.baud, self.reply(), Duration::from_secs_f64(self.timeout));
@@ -104,10 +105,10 @@ impl Host {
         for lacks in lacking(&target.program, &shape) {
             eprintln!("warning: {}: the program has {lacks}, and the core has not", target.name);
         }
-        let grid = self.grid.grid(&target, &shape)?;
-        let target = Target { grid, ..target };
+        let target = self.grid.of(target, &shape)?;
         let mut report = Report::new(target.name.clone(), &self.port, self.baud, core);
-        let result = self.on(client, patience, &shape, &target, &mut report);
+        report.expectation = target.expectation();
+        let result = self.on(client, patience, &shape, &target, seen, &mut report);
         report.seconds = begun.elapsed().as_secs_f64();
         if !self.json {
             print(&report.printed.text())?;
@@ -118,6 +119,8 @@ impl Host {
                 report.failed(&error, is_interruption(&error));
                 if self.json {
                     print_json(&report)?;
+                } else {
+                    print(&report.results())?;
                 }
                 return Err(error.context(report.kernel));
             }
@@ -127,7 +130,7 @@ impl Host {
             write_image(file, picture)?;
         }
         if let (Some(picture), false) = (&outcome.image, self.json) {
-            print(&picture.text(stdout().is_terminal()))?;
+            print(&on_terminal(picture))?;
         }
         if self.json { print_json(&report) } else { print(&report.text()) }
     }
@@ -143,15 +146,20 @@ impl Host {
         patience: Patience,
         shape: &Shape,
         target: &Target,
+        seen: Option<Outcome>,
         report: &mut Report,
     ) -> Result<Output> {
         let mut board = Board::over(client, patience, shape, target.program.clone())?;
-        let result = Setting::write(&self.set, &mut board)
-            .and_then(|()| Ok(target.drive(&mut board, self.seed)?))
-            .and_then(|output| {
-                report.variables = show(&self.show, &mut board)?;
-                Ok(output)
-            });
+        let result = Setting::write(&self.set, &mut board).and_then(|()| Ok(target.drive(&mut board, self.seed)?));
+        let result = match (result, seen) {
+            (Err(error), _) if !Outcome::is_seen(&error) => Err(error),
+            (result, seen) => {
+                let told = seen.map(|seen| seen.write(target, &mut board)).transpose()?.unwrap_or_default();
+                (report.variables, report.saved) = (told.variables, told.saved);
+                report.variables.extend(show(&self.show, &mut board)?);
+                result
+            }
+        };
         (report.cycles, report.launches, report.metrics) = (board.cycles(), board.launches(), board.summary());
         report.printed = board.printed().clone();
         report.retries = board.client().retries();

@@ -56,8 +56,8 @@ impl Device for Recorder {
 pub fn memory(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<u32>> {
     let memory = target.program.memory_image(shape)?;
     let mut recorder = Recorder { program: target.program.clone(), shape: shape.clone(), memory, launched: false };
-    if let Some(kernel) = target.kernel {
-        match (kernel.drive)(&mut recorder, seed) {
+    if target.has_inputs() {
+        match target.drive(&mut recorder, seed) {
             Err(_) if recorder.launched => {}
             Err(error) => return Err(error.into()),
             Ok(_) => {}

@@ -27,7 +27,7 @@ pub struct Launch {
     no_checks: bool,
     #[command(flatten)]
     pub limit: Limit,
-    /// Write a word of an ELF file's variable before the launch
+    /// Write a word of a variable before the launch, of programs that are no kernels
     #[arg(long, value_name = "NAME=VALUE", value_parser = Setting::parse)]
     set: Vec<Setting>,
 }
@@ -51,14 +51,15 @@ impl Setting {
         Ok(Setting { name: name.into(), value: word as u32 })
     }
 
-    /// Refuses them for a kernel.
-    pub fn check(all: &[Setting], target: &Target) -> Result<()> {
-        match target.kernel {
-            Some(kernel) if !all.is_empty() => {
-                bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name)
-            }
-            _ => Ok(()),
+    /// Refuses them for a kernel. A host description says otherwise in vain.
+    pub fn check(all: &[Setting], target: &mut Target) -> Result<()> {
+        if let Some(kernel) = target.kernel.filter(|_| !all.is_empty()) {
+            bail!("--set is for ELF files: the inputs of {} are its driver's", kernel.name)
         }
+        if let Some(described) = &mut target.described {
+            all.iter().for_each(|setting| described.driver.set(&setting.name, setting.value));
+        }
+        Ok(())
     }
 
     pub fn write(all: &[Setting], device: &mut dyn Device) -> Result<()> {
@@ -70,9 +71,9 @@ impl Launch {
     /// The target with the grid asked for. Refuses what is for files if it is a kernel.
     pub fn target(&self, target: Target, shape: &Shape) -> Result<Target> {
         self.engine.check()?;
-        let grid = self.grid.grid(&target, shape)?;
-        Setting::check(&self.set, &target)?;
-        Ok(Target { grid, ..target })
+        let mut target = self.grid.of(target, shape)?;
+        Setting::check(&self.set, &mut target)?;
+        Ok(target)
     }
 
     /// How it is simulated, without comparisons and waveforms; what compaction did is counted.

@@ -6,6 +6,7 @@
 
 mod bench;
 mod board;
+mod build;
 mod cosim;
 mod cover;
 mod diff;
@@ -24,6 +25,8 @@ mod launch;
 mod limit;
 mod mechanisms;
 mod mutate;
+mod new;
+mod outcome;
 mod output;
 #[cfg(test)]
 mod pages;
@@ -64,6 +67,8 @@ struct Cli {
 const EXAMPLES: &str = "Examples:
   heddle run mandelbrot                             a program on the default core, 8 lanes and 8 warps
   heddle run mandelbrot --lanes 32 --warps 4 --json
+  heddle new mine && heddle run mine                a kernel of your own: built, run, its results checked
+  heddle build kernel.c                             C to a program
   heddle gen --lanes 16 --warps 4 --out build/      that core as Verilog
   heddle host --port /dev/ttyUSB0 collatz           a program on a board
   heddle cosim mandelbrot                           simulation and Verilog in lock-step
@@ -74,6 +79,8 @@ const EXAMPLES: &str = "Examples:
 
 #[derive(Subcommand)]
 enum Command {
+    New(new::New),
+    Build(build::Build),
     Run(run::Run),
     Gen(r#gen::Gen),
     Hash(hash::Hash),
@@ -111,6 +118,8 @@ pub fn main_with(mechanisms: &[&'static dyn Mechanism]) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let result = match cli.command {
+        Command::New(command) => command.run(),
+        Command::Build(command) => command.run(),
         Command::Run(command) => command.run(),
         Command::Gen(command) => command.run(),
         Command::Hash(command) => command.run(),

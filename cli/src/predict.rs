@@ -40,7 +40,7 @@ use std::path::PathBuf;
   heddle predict rsbench -o out.elf && heddle run rsbench --elf out.elf --convergence-barriers 16"
 )]
 pub struct Predict {
-    /// A built-in kernel or an ELF file
+    /// A built-in kernel, an ELF file, a source, or a folder with a host description
     #[arg(value_name = TARGET)]
     target: String,
     /// The file to write
@@ -124,7 +124,7 @@ struct Report<'a> {
 impl Predict {
     pub fn run(self) -> Result<()> {
         let target = Target::find(&self.target)?;
-        let elf = Target::elf(&self.target)?;
+        let elf = target.elf.clone();
         let profile = self.profile.as_deref().map(profile::read).transpose()?;
         let create = |path: &Option<PathBuf>| path.as_deref().map(ResultFile::create).transpose();
         let (out, svg) = (create(&self.out)?, create(&self.svg)?);

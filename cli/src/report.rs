@@ -42,13 +42,50 @@ pub struct Report {
     /// Variables asked for with `--show`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
+    /// Files that the host description asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub saved: Vec<String>,
+    /// Who says what results should be, unless the host computes them.
+    #[serde(skip)]
+    pub expectation: Option<String>,
 }
 
 /// A variable of the program after the run.
 #[derive(Serialize)]
 pub struct Variable {
     pub name: String,
-    pub words: Vec<u32>,
+    pub words: Vec<i128>,
+    /// Whether text has decimal numbers.
+    #[serde(skip)]
+    pub decimal: bool,
+}
+
+/// Characters of a line of numbers.
+const LINE: usize = 96;
+
+impl Variable {
+    /// Its numbers as a line, or as several if they are decimal.
+    pub fn text(&self) -> String {
+        if !self.decimal {
+            return self.words.iter().map(|word| format!("{word:#x}")).collect::<Vec<_>>().join(" ");
+        }
+        let (mut text, mut line) = (String::new(), 0);
+        for word in &self.words {
+            let word = word.to_string();
+            let gap = match line {
+                0 => String::new(),
+                _ if line + word.len() < LINE => " ".into(),
+                _ => {
+                    line = 0;
+                    format!("\n{:21}", "")
+                }
+            };
+            line += usize::from(line > 0) + word.len();
+            text.push_str(&gap);
+            text.push_str(&word);
+        }
+        text
+    }
 }
 
 impl Report {
@@ -70,7 +107,14 @@ impl Report {
             summary,
             printed: Printed::default(),
             variables: Vec::new(),
+            saved: Vec::new(),
+            expectation: None,
         }
+    }
+
+    /// What there is to see of the program's variables, of a run whose results are wrong.
+    pub fn results(&self) -> String {
+        results(&self.variables, &self.saved)
     }
 
     /// A few lines for people, of a run that is [`Report::ok`] or was interrupted.
@@ -80,7 +124,7 @@ impl Report {
         let verdict = match self.checked {
             _ if self.interrupted => "interrupted".to_string(),
             0 => "ended, all exit codes 0".to_string(),
-            n => format!("right: {n} results are what the host computes"),
+            n => format!("right: {n} results are {}", self.expectation.as_deref().unwrap_or("what the host computes")),
         };
         let mut line = |name: &str, value: String| {
             let _ = writeln!(text, "{name:<20} {value}");
@@ -97,12 +141,18 @@ impl Report {
             format!("{}{launches} ({:.2} s, {} cycles/s, {})", s.cycles, self.seconds, si(speed), self.engine.name()),
         );
         counted(s, self.lanes, self.divergence, &mut line);
-        for variable in &self.variables {
-            let words: Vec<String> = variable.words.iter().map(|word| format!("{word:#x}")).collect();
-            line(&variable.name, words.join(" "));
-        }
-        text
+        text + &results(&self.variables, &self.saved)
     }
+}
+
+/// Lines of what there is to see of variables, and of files that were written.
+pub fn results(variables: &[Variable], saved: &[String]) -> String {
+    let mut text: String =
+        variables.iter().map(|variable| format!("{:<20} {}\n", variable.name, variable.text())).collect();
+    if !saved.is_empty() {
+        let _ = writeln!(text, "{:<20} {}", "saved", saved.join(", "));
+    }
+    text
 }
 
 /// Lines of what a core of so many lanes counted, with this divergence unit.

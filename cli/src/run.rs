@@ -2,6 +2,7 @@
 
 use crate::interrupt::{Interrupt, is_interruption};
 use crate::launch::Launch;
+use crate::outcome::Outcome;
 use crate::output::{ResultFile, print, print_json};
 use crate::profile::Recorded;
 use crate::progress::Progress;
@@ -25,9 +26,11 @@ use std::sync::{Arc, Mutex};
 
 /// Run a program on the simulated core and say what the core did.
 ///
-/// A built-in kernel gets its inputs, and its results are compared with what the host computes. An ELF file (RV32IMA,
-/// linked as docs/reference/programs.md says) is launched once, with one block of all threads or with the blocks asked
-/// for; it succeeds if every thread's exit code is 0.
+/// A built-in kernel gets its inputs, and its results are compared with what the host computes. C or assembly is built as
+/// by `heddle build`; it, or an ELF file (RV32IMA, linked as docs/reference/programs.md says), is launched once, with one
+/// block of all threads or with the blocks asked for; it succeeds if every thread's exit code is 0. A folder, as
+/// `heddle new` makes one, has a host description, heddle.toml: what it is built of and launched with, and what should
+/// come of it (docs/reference/host-description.md).
 ///
 /// Ctrl-C ends the run with the report so far and a complete waveform; the exit code is then 130. A second Ctrl-C ends
 /// it at once. Long runs show their progress if standard error is a terminal.
@@ -44,11 +47,14 @@ use std::sync::{Arc, Mutex};
   heddle run rsbench --lanes 32 --profile rsbench.json && heddle predict rsbench --auto --profile rsbench.json -o faster.elf
   heddle run prog.elf --check iss --lanes 4 --warps 1
   heddle run prog.elf --blocks 100 --block-threads 32
-  heddle run prog.elf --set length=100 --show sum --wave prog.fst")]
+  heddle run prog.elf --set length=100 --show sum --wave prog.fst
+  heddle run kernel.c fast.S --lanes 16 -- -O3
+  heddle new mine && heddle run mine --lanes 32")]
 pub struct Run {
-    /// A built-in kernel (`heddle kernels` lists them) or an RV32IMA ELF file
-    #[arg(value_name = TARGET)]
-    target: String,
+    /// A built-in kernel (`heddle kernels` lists them), an RV32IMA ELF file, C and assembly, or a folder with a host
+    /// description
+    #[arg(value_name = TARGET, required = true)]
+    target: Vec<String>,
     /// Run this program with the kernel's inputs and checks, such as what `heddle predict KERNEL` wrote
     #[arg(long, value_name = "FILE.elf")]
     elf: Option<PathBuf>,
@@ -87,6 +93,9 @@ pub struct Run {
     /// Print the words of a variable after the run
     #[arg(long, value_name = "NAME")]
     show: Vec<String>,
+    /// More flags for the compiler
+    #[arg(last = true, value_name = "FLAG")]
+    flags: Vec<String>,
 }
 
 /// A machine to compare with.
@@ -110,6 +119,7 @@ impl Run {
         }
         let interrupt = Interrupt::catch()?;
         let mut image = image_file(self.image.as_deref(), &target)?;
+        let seen = Outcome::create(&target)?;
         let timeline = self.timeline(&target, &shape)?;
         let profile =
             self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
@@ -133,11 +143,7 @@ impl Run {
         if !self.json {
             print(&report.printed.text())?;
         }
-        let finished = if result.is_ok() || report.interrupted {
-            self.shown(&mut machine).map(|variables| report.variables = variables)
-        } else {
-            Ok(())
-        };
+        let finished = self.seen(&mut machine, &target, seen, &result, &mut report);
         machine.finish()?;
         finished?;
         if let Some((mut file, record)) = timeline {
@@ -154,6 +160,8 @@ impl Run {
                     print_json(&report)?;
                 } else if report.interrupted {
                     print(&report.text())?;
+                } else {
+                    print(&report.results())?;
                 }
                 return Err(error.context(report.kernel));
             }
@@ -164,14 +172,14 @@ impl Run {
             write_image(file, picture)?;
         }
         if let (Some(picture), false) = (&outcome.image, self.json) {
-            print(&picture.text(stdout().is_terminal()))?;
+            print(&on_terminal(picture))?;
         }
         if self.json { print_json(&report) } else { print(&report.text()) }
     }
 
     /// What runs.
     pub fn program(&self) -> Result<Target> {
-        let target = self.size.of(Target::find(&self.target)?)?;
+        let target = self.size.of(Target::built(&self.target, &self.flags)?)?;
         match &self.elf {
             Some(path) => target.with_program(path),
             None => Ok(target),
@@ -180,7 +188,7 @@ impl Run {
 
     /// It as it is launched on the core, and the core; refused if that cannot be.
     pub fn on_core(&self, target: Target) -> Result<(Target, Shape)> {
-        let shape = self.launch.shape.shape()?;
+        let shape = self.launch.shape.over(&target.core())?.shape()?;
         self.size.check(&target, &shape)?;
         Ok((self.launch.target(target, &shape)?, shape))
     }
@@ -202,6 +210,7 @@ impl Run {
         let name = target.name.clone();
         let mut report = Report::new(name, machine.shape(), self.launch.engine, seed, time, machine.summary());
         report.interrupted = result.as_ref().is_err_and(is_interruption);
+        report.expectation = target.expectation();
         report.compared = self.check.map(|_| machine.compared());
         report.printed = machine.printed().clone();
         (report, result)
@@ -210,6 +219,26 @@ impl Run {
     /// The variables that are asked for.
     pub fn shown(&self, machine: &mut Machine) -> Result<Vec<Variable>> {
         show(&self.show, machine)
+    }
+
+    /// What is asked for of the machine after the run, into the report and into files.
+    fn seen(
+        &self,
+        machine: &mut Machine,
+        target: &Target,
+        seen: Outcome,
+        result: &Result<Output>,
+        report: &mut Report,
+    ) -> Result<()> {
+        let wrong = result.as_ref().is_err_and(Outcome::is_seen);
+        if result.is_ok() || wrong {
+            let told = seen.write(target, machine)?;
+            (report.variables, report.saved) = (told.variables, told.saved);
+        }
+        if result.is_ok() || wrong || report.interrupted {
+            report.variables.extend(self.shown(machine)?);
+        }
+        Ok(())
     }
 
     /// Its file, and what it is to show.
@@ -224,7 +253,12 @@ impl Run {
 
 /// The file for the picture, so that a bad path is refused before the run.
 pub fn image_file(path: Option<&Path>, target: &Target) -> Result<Option<ResultFile>> {
+    let draws = target.described.as_ref().is_some_and(|described| described.driver.draws());
     match path {
+        Some(_) if target.described.is_some() && !draws => {
+            bail!("--image: {} has no [pictures]", target.name)
+        }
+        Some(path) if draws => Ok(Some(ResultFile::create(path)?)),
         Some(_) if target.kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
             bail!("--image is for {}: {} makes no picture", PICTURES.join(", "), target.name)
         }
@@ -239,7 +273,8 @@ pub fn show(names: &[String], device: &mut dyn Device) -> Result<Vec<Variable>> 
         let symbol =
             device.program().symbol(name).with_context(|| format!("--show: the program has no symbol `{name}`"))?;
         let words = device.read_words(name, symbol.size as usize / 4)?;
-        Ok(Variable { name: name.clone(), words })
+        let words = words.into_iter().map(i128::from).collect();
+        Ok(Variable { name: name.clone(), words, decimal: false })
     };
     names.iter().map(variable).collect()
 }
@@ -247,10 +282,18 @@ pub fn show(names: &[String], device: &mut dyn Device) -> Result<Vec<Variable>> 
 /// The kernels that make a picture.
 const PICTURES: [&str; 3] = ["mandelbrot", "raytrace", "pathtracer"];
 
-/// Pixels of the file a side, of one pixel of the picture.
-const SCALE: u32 = 8;
+/// Pixels of the file a side, of one pixel of the picture: small pictures are drawn large.
+pub fn scale(picture: &Image) -> u32 {
+    (640 / picture.width.max(picture.height).max(1)).clamp(1, 8)
+}
+
+/// The picture as text, unless no terminal is so wide.
+pub fn on_terminal(picture: &Image) -> String {
+    const WIDEST: u32 = 160;
+    if picture.width <= WIDEST { picture.text(stdout().is_terminal()) } else { String::new() }
+}
 
 pub fn write_image(mut file: ResultFile, picture: &Image) -> Result<()> {
-    picture.write_png(file.writer(), SCALE).context("cannot write the picture")?;
+    picture.write_png(file.writer(), scale(picture)).context("cannot write the picture")?;
     file.finish()
 }

@@ -1,19 +1,26 @@
 //! The options that choose a core, shared by all subcommands that build one.
 
 use crate::mechanisms::mechanisms;
-use anyhow::{Result, ensure};
-use clap::Args;
+use crate::usage_line;
+use anyhow::{Result, anyhow, bail, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use heddle_simt::divergence::Divergence;
 use heddle_simt::{
     Backing, BankAddress, Cache, Capt, Coalescing, Compaction, History, Merge, Metrics, Order, PathScheduler, Replay,
     Schedule, Scoreboard, SecondLevel, Shape, SlaveModel, Timing,
 };
+use heddle_testbench::described::CoreOption;
+use heddle_testbench::nearest::{nearest, suggestion};
 
 /// Options of the core's shape.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The core")]
 pub struct ShapeArgs {
+    /// First, since what is read of the command line is taken from it.
+    #[command(flatten)]
+    pub given: Given,
     /// Threads of a warp: 1, 2, 4 … 64 [default: 8]
     #[arg(long, value_name = "N")]
     pub lanes: Option<u32>,
@@ -175,6 +182,42 @@ pub struct ShapeArgs {
     pub seed: u64,
 }
 
+/// Those options of the core that stand on the command line, as they stand there.
+#[derive(Clone, Debug, Default)]
+pub struct Given(Vec<String>);
+
+impl FromArgMatches for Given {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Given, clap::Error> {
+        let mut words = Vec::new();
+        for argument in ShapeArgs::augment_args(Command::new("core")).get_arguments() {
+            let id = argument.get_id().as_str();
+            if matches.value_source(id) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            if let (Some(name), Some(values)) = (argument.get_long(), matches.get_raw(id)) {
+                words.extend(values.map(|value| format!("--{name}={}", value.to_string_lossy())));
+            }
+        }
+        Ok(Given(words))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Given::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// It has no options of its own.
+impl Args for Given {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
 /// What a core that is built may have beside its [shape](ShapeArgs).
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "The core")]
@@ -200,6 +243,31 @@ impl ShapeArgs {
         }
         let shape = |&(lanes, warps)| ShapeArgs { lanes: Some(lanes), warps: Some(warps), ..self.clone() }.shape();
         usual.iter().map(shape).collect()
+    }
+
+    /// These options, and those of a host description where the command line has none.
+    pub fn over(&self, core: &[CoreOption]) -> Result<ShapeArgs> {
+        if core.is_empty() {
+            return Ok(self.clone());
+        }
+        let command = || {
+            let command = Command::new("core").no_binary_name(true).args_override_self(true);
+            ShapeArgs::augment_args(command)
+        };
+        let options = command();
+        let names =
+            || options.get_arguments().filter_map(|argument| argument.get_long()).filter(|name| *name != "seed");
+        let mut words = Vec::new();
+        for CoreOption { key, value, place } in core {
+            if !names().any(|name| name == key) {
+                bail!("{place}: the core has no option `{key}`{}", suggestion(nearest(key, names())));
+            }
+            let word = format!("--{key}={value}");
+            command().try_get_matches_from([&word]).map_err(|error| anyhow!("{place}: {}", usage_line(&error)))?;
+            words.push(word);
+        }
+        let matches = command().try_get_matches_from(words.iter().chain(&self.given.0))?;
+        Ok(ShapeArgs { seed: self.seed, ..ShapeArgs::from_arg_matches(&matches)? })
     }
 
     /// The shape, if it can be built.
@@ -487,6 +555,24 @@ mod tests {
         assert_eq!(args(64, 64, None, 1024).shape().unwrap(), Shape::new(64, 64));
         let small = args(1, 1, Some(4096), 1024).shape().unwrap();
         assert_eq!((small.memory, small.program), (4096, 4096));
+    }
+
+    #[test]
+    fn a_description_has_options_and_the_command_line_wins() {
+        let core =
+            |key: &str, value: &str| CoreOption { key: key.into(), value: value.into(), place: "h.toml:3".into() };
+        let file = [core("lanes", "4"), core("warps", "2"), core("cache", "4K,ways=2"), core("divergence", "stack")];
+        let over = |text: &str| options(text).unwrap().over(&file).unwrap();
+        let of_file = over("");
+        assert_eq!((of_file.lanes, of_file.warps, of_file.seed), (Some(4), Some(2), 1));
+        assert_eq!((of_file.cache.map(|cache| cache.ways), of_file.divergence.name()), (Some(2), "stack"));
+        let of_line = over("--lanes 8 --divergence path-table --seed 7");
+        assert_eq!((of_line.lanes, of_line.warps, of_line.seed), (Some(8), Some(2), 7));
+        assert_eq!(of_line.divergence, Divergence::default());
+        let error = |key: &str, value: &str| options("").unwrap().over(&[core(key, value)]).unwrap_err().to_string();
+        assert_eq!(error("lane", "4"), "h.toml:3: the core has no option `lane`; did you mean `lanes`?");
+        assert!(error("seed", "4").starts_with("h.toml:3: the core has no option `seed`"));
+        assert!(error("lanes", "x").starts_with("h.toml:3: invalid value 'x' for '--lanes <N>'"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
+use heddle_testbench::program::ProgramError;
 
 #[derive(Args)]
 pub struct SizeArgs {
@@ -20,6 +21,16 @@ enum Size {
     /// What fits in 32 KiB with the program and the stacks of 8 threads, 512 bytes each; `heddle kernels --sizes` lists
     /// them
     Small,
+}
+
+/// What takes the most memory, of a program that is not built in and needs more than there is.
+fn largest(target: &Target, error: &ProgramError) -> String {
+    let is_data = matches!(error, ProgramError::SegmentOutside { .. } | ProgramError::StacksOverlap { .. });
+    let variables = target.program.symbols().iter().filter(|symbol| !symbol.function && symbol.size > 0);
+    match variables.max_by_key(|symbol| symbol.size).filter(|_| is_data && target.kernel.is_none()) {
+        Some(symbol) => format!("; the largest variable is `{}`, with {} bytes", symbol.name, symbol.size),
+        None => String::new(),
+    }
 }
 
 impl SizeArgs {
@@ -40,7 +51,7 @@ impl SizeArgs {
         let Err(error) = target.program.check(shape) else { return Ok(()) };
         let small = target.kernel.filter(|_| self.size.is_none()).and_then(|kernel| kernel.small().ok());
         let fits = small.and_then(|elf| Program::parse(elf).ok()).is_some_and(|small| small.check(shape).is_ok());
-        let advice = if fits { "; --size small fits" } else { "" };
+        let advice = if fits { "; --size small fits".into() } else { largest(target, &error) };
         bail!("{}: {error}{advice}", target.name)
     }
 }

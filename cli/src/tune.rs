@@ -52,14 +52,14 @@ struct Row {
 
 /// Runs the program with what `options` ask for, and with all that differs from it in what threads wait for.
 pub fn tune(target: Target, elf: &[u8], options: &Options, launch: Launch, draws: DrawsArgs) -> Result<Tuning> {
-    let shape = shape(&launch.shape, options.barriers)?;
+    let shape = shape(&launch.shape.over(&target.core())?, options.barriers)?;
     let target = Arc::new(launch.target(target, &shape)?);
     let Prediction { regions, .. } = predict(elf, options).with_context(|| target.name.clone())?;
     let asked: Vec<Choice> = regions.iter().map(|(_, asked, _)| *asked).collect();
     let regions = named(regions);
     let jitter = shape.simulated_timing().map_or(0, |timing| timing.jitter);
     // Without inputs and chance, all draws are one.
-    let draws = if target.kernel.is_none() && jitter == 0 { DrawsArgs { draws: 1 } } else { draws };
+    let draws = if !target.has_inputs() && jitter == 0 { DrawsArgs { draws: 1 } } else { draws };
     let interrupt = Interrupt::catch()?;
     let machine = launch.options();
     let drive: Drive = Arc::new({
@@ -215,7 +215,14 @@ mod tests {
         };
         let elf = find("loop_merge").unwrap().elf;
         let program = Program::parse(elf).unwrap();
-        let target = Target { name: WRONG.name.into(), program, kernel: Some(&WRONG), grid: None };
+        let target = Target {
+            name: WRONG.name.into(),
+            program,
+            elf: elf.into(),
+            kernel: Some(&WRONG),
+            described: None,
+            grid: None,
+        };
         let line = "tune --lanes 2 --warps 1 --draws 1 --engine interpreter";
         let Line { launch, draws } = Line::try_parse_from(line.split(' ')).unwrap();
         let error = tune(target, elf, &Options::default(), launch, draws).err().unwrap();

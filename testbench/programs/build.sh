@@ -14,13 +14,10 @@ out=${1:-$here/elf}
 cc=${CC:-riscv64-unknown-elf-gcc}
 objdump=${OBJDUMP:-${cc%gcc}objdump}
 
-# Version 2.2 of the ISA has the CSR instructions in I; as an extension of their own they would make gcc choose the 64-bit libgcc.
-# Blocks stay in the order of the source, and none has a copy elsewhere: paths run in the order of their pcs, and meet where
-# their pcs are equal. Loops stay loops: without a C library there is no memcpy or memset for the compiler to call.
-abi="-mabi=ilp32 -misa-spec=2.2"
-flags="-march=rv32ima $abi -O2 -fno-reorder-blocks -fno-tree-loop-distribute-patterns -std=c11 -ffreestanding -Wall -Wextra -Werror"
-# Relocations stay, and code is not relaxed, so that `heddle predict` can lay it out again.
-link="-nostdlib -nostartfiles -static -Wl,--build-id=none -Wl,-z,max-page-size=256 -Wl,--fatal-warnings -Wl,--emit-relocs -Wl,--no-relax"
+# The words of a file of flags.
+words() { sed 's/#.*//' "$here/$1"; }
+flags="$(words compile.flags) -std=c11 -Wall -Wextra -Werror"
+link=$(words link.flags)
 
 mkdir -p "$out/small"
 out=$(cd "$out" && pwd)
@@ -31,7 +28,7 @@ cd "$work"
 # shellcheck disable=SC2086 # the flags are lists
 {
   # Debian has no libgcc for rv32ima, and without this gcc would take the one for rv32ia, which multiplies in a loop.
-  libgcc=$($cc -march=rv32im $abi -print-libgcc-file-name)
+  libgcc=$($cc $flags -march=rv32im -print-libgcc-file-name)
   $cc $flags -I "$here/include" -c "$here/crt0.S" -o crt0.o
   mkdir small
   # build SOURCE FILE FLAG...

@@ -13,6 +13,16 @@ pub struct Image {
     pub pixels: Vec<[u8; 3]>,
 }
 
+/// From deep blue at 0 over orange to white at 1.
+pub fn heat(light: f32) -> [u8; 3] {
+    let ramp = |from: f32, to: f32| ((light - from) / (to - from)).clamp(0.0, 1.0);
+    let red = ramp(0.3, 0.7);
+    let green = ramp(0.3, 1.0);
+    let blue =
+        if light < 0.5 { 0.2 + ramp(0.0, 0.5) * 0.5 } else { 0.7 - ramp(0.5, 0.75) * 0.5 + ramp(0.75, 1.0) * 0.8 };
+    [red, green, blue].map(|part| (part * 255.0) as u8)
+}
+
 /// Characters from dark to light, for text without colour.
 const RAMP: &[u8] = b" .:-=+*#%@";
 

@@ -10,8 +10,11 @@
 //! * [`machine`]: the simulated core as a device.
 //! * [`remote`]: a core behind a stream of bytes, as a device.
 //! * [`asm`]: programs that tests make up.
+//! * [`compile`]: sources to a program, by the compiler that is there.
+//! * [`described`]: a host description in TOML, and the driver that it is.
 //! * [`reconverge`]: where the threads of a program meet again, for stacks.
 //! * [`predict`]: convergence barriers placed in linked programs.
+//! * [`nearest`]: the name that was probably meant.
 //! * [`image`]: pictures that kernels make, for terminals and as PNG.
 //! * [`csr_text`]: the C header and the docs table made from the CSR map.
 //!
@@ -22,13 +25,16 @@
 #![warn(missing_docs)]
 
 pub mod asm;
+pub mod compile;
 pub mod csr_text;
+pub mod described;
 pub mod disassemble;
 pub mod grid;
 pub mod image;
 pub mod iss;
 pub mod kernels;
 pub mod machine;
+pub mod nearest;
 mod overflow;
 pub mod paths;
 pub mod predict;

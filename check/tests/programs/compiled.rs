@@ -1,6 +1,7 @@
 //! Programs in C beside these tests.
 
 use heddle_testbench::Program;
+use heddle_testbench::compile::{compile_flags, link_flags};
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -14,10 +15,8 @@ pub fn compiled(name: &str, with: &[&str]) -> Option<Program> {
     // Tests run side by side.
     let thread = thread::current().id();
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{thread:?}.elf"));
-    let flags = "-march=rv32ima -mabi=ilp32 -misa-spec=2.2 -O2 -fno-reorder-blocks -std=c11 -ffreestanding -nostdlib \
-                 -nostartfiles -static -Wall -Wextra -Werror -Wl,--emit-relocs -Wl,--no-relax";
     let compiled = Command::new("riscv64-unknown-elf-gcc")
-        .args(flags.split_whitespace())
+        .args(compile_flags().chain(link_flags()).chain(["-std=c11", "-Wall", "-Wextra", "-Werror"]))
         .arg("-I")
         .arg(programs.join("include"))
         .arg("-T")

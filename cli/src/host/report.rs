@@ -1,6 +1,6 @@
 //! What a run over a port did, as text and as JSON.
 
-use crate::report::{Variable, counted, si};
+use crate::report::{Variable, counted, results, si};
 use bitvec::field::BitField;
 use heddle_simt::{Metrics, Shape};
 use heddle_testbench::kernels::KernelError;
@@ -144,6 +144,12 @@ pub struct Report {
     /// Variables asked for with `--show`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
+    /// Files that the host description asks for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub saved: Vec<String>,
+    /// Who says what results should be, unless this computer computes them.
+    #[serde(skip)]
+    pub expectation: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -187,6 +193,8 @@ impl Report {
             seconds: 0.0,
             printed: Printed::default(),
             variables: Vec::new(),
+            saved: Vec::new(),
+            expectation: None,
         }
     }
 
@@ -229,7 +237,12 @@ impl Report {
         };
         let verdict = match self.checked {
             0 => "ended, all exit codes 0".to_string(),
-            n => format!("right: {n} results are what this computer computes"),
+            n => {
+                format!(
+                    "right: {n} results are {}",
+                    self.expectation.as_deref().unwrap_or("what this computer computes")
+                )
+            }
         };
         line(&self.kernel, verdict);
         let launches = if self.launches == 1 { String::new() } else { format!(" in {} launches", self.launches) };
@@ -245,10 +258,11 @@ impl Report {
         let again = if self.retries == 0 { String::new() } else { format!(", {} requests again", self.retries) };
         line("line", format!("{}, {bytes} in {:.1} s{again}", self.port, self.seconds));
         text.push_str(&self.core.text());
-        for Variable { name, words } in &self.variables {
-            let words: Vec<String> = words.iter().map(|word| format!("{word:#x}")).collect();
-            let _ = writeln!(text, "{name:<21}{}", words.join(" "));
-        }
-        text
+        text + &results(&self.variables, &self.saved)
+    }
+
+    /// What there is to see of the program's variables, of a run whose results are wrong.
+    pub fn results(&self) -> String {
+        results(&self.variables, &self.saved)
     }
 }

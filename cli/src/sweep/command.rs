@@ -117,7 +117,8 @@ impl Command {
                 Value::Words(values) => words.extend(values.iter().map(|value| format!("--{key}={value}"))),
             }
         }
-        let is_path = |word: &str| word.contains('/') || word.ends_with(".elf");
+        let is_file = |word: &str| [".elf", ".toml", ".c", ".S", ".s"].iter().any(|end| word.ends_with(end));
+        let is_path = |word: &str| word.contains('/') || is_file(word);
         let from = |word: &str| folder.join(word).display().to_string();
         for word in &mut words {
             if let Some(path) = word.strip_prefix("--elf=").filter(|_| self == Command::Run) {

@@ -52,7 +52,8 @@ impl Ready {
 
     /// The hash of the program, and who drives it.
     pub fn program(&self) -> String {
-        let driver = self.target.kernel.map_or("", |kernel| kernel.name);
+        let described = self.target.described.as_ref().map_or("", |described| described.driver.fingerprint());
+        let driver = self.target.kernel.map_or(described, |kernel| kernel.name);
         format!("{driver} {}", key::program(&self.target.program))
     }
 

@@ -10,6 +10,7 @@ mod host;
 mod hostile;
 mod mechanism;
 mod mutate;
+mod own;
 mod predict;
 mod prove;
 mod reconverge;

@@ -236,7 +236,10 @@ fn progress_is_for_terminals() {
 fn help_shows_examples() {
     let place = Place::new();
     let benches = ["bench --help", "bench sim --help", "bench check --help", "bench wave --help"];
-    for help in ["--help", "run --help", "gen --help", "cosim --help", "kernels --help"].into_iter().chain(benches) {
+    for help in ["--help", "new --help", "build --help", "run --help", "gen --help", "cosim --help", "kernels --help"]
+        .into_iter()
+        .chain(benches)
+    {
         assert!(place.good(help).contains("Examples:"), "{help}");
     }
 }

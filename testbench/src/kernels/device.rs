@@ -82,7 +82,7 @@ impl dyn Device + '_ {
 
     /// Threads for each block: as many as `wanted` or the device [prefers](Device::preferred_threads), fewer if the
     /// core has no more, more if the share of the scratchpad would else be less than the program needs.
-    pub(super) fn block_threads(&self, wanted: u32) -> u32 {
+    pub(crate) fn block_threads(&self, wanted: u32) -> u32 {
         let all = self.threads();
         let mut threads = self.preferred_threads(wanted).min(all);
         let share = |threads| Grid { blocks: 1, threads }.scratchpad(self.shape());

@@ -2,6 +2,7 @@
 
 use super::locks::*;
 use super::*;
+use crate::nearest::{nearest, suggestion};
 // The same inputs and results as of the kernel without warp primitives.
 use super::matvec as warp_matvec;
 use super::scan::warp_scan;
@@ -213,16 +214,10 @@ pub struct UnknownKernel {
     pub nearest: Option<&'static str>,
 }
 
-fn suggestion(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
-}
-
 /// The kernel of a name.
 pub fn find(name: &str) -> Result<&'static Kernel, UnknownKernel> {
     if let Some(kernel) = every().find(|kernel| kernel.name == name) {
         return Ok(kernel);
     }
-    let likeness = |kernel: &&Kernel| strsim::jaro_winkler(&name.to_lowercase(), kernel.name);
-    let nearest = every().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|kernel| likeness(kernel) > 0.7);
-    Err(UnknownKernel { name: name.into(), nearest: nearest.map(|kernel| kernel.name) })
+    Err(UnknownKernel { name: name.into(), nearest: nearest(name, every().map(|kernel| kernel.name)) })
 }

@@ -1,7 +1,7 @@
 //! Driver of `mandelbrot`: the whole set on a terminal of 80 columns, two pixels a character. The seed changes nothing.
 
 use super::{Device, KernelError, Output, check};
-use crate::image::Image;
+use crate::image::{Image, heat};
 
 const WIDTH: u32 = 80;
 const HEIGHT: u32 = 48;
@@ -54,11 +54,5 @@ fn colour(iterations: u32) -> [u8; 3] {
     if iterations == LIMIT {
         return [0; 3];
     }
-    let light = ((iterations + 2) as f32).ln() / ((LIMIT + 2) as f32).ln();
-    let ramp = |from: f32, to: f32| ((light - from) / (to - from)).clamp(0.0, 1.0);
-    let red = ramp(0.3, 0.7);
-    let green = ramp(0.3, 1.0);
-    let blue =
-        if light < 0.5 { 0.2 + ramp(0.0, 0.5) * 0.5 } else { 0.7 - ramp(0.5, 0.75) * 0.5 + ramp(0.75, 1.0) * 0.8 };
-    [red, green, blue].map(|part| (part * 255.0) as u8)
+    heat(((iterations + 2) as f32).ln() / ((LIMIT + 2) as f32).ln())
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use heddle_simt::Shape;
 use thiserror::Error;
 
+use crate::described::DriverError;
 use crate::image::Image;
 
 mod backprop;
@@ -113,6 +114,9 @@ pub enum KernelError {
         /// Bytes wanted.
         wanted: usize,
     },
+    /// What a host description says is not so.
+    #[error(transparent)]
+    Described(#[from] DriverError),
     /// A result differs from the host's.
     #[error("wrong result: {array}[{index}] is {got:#x} ({got}), should be {want:#x} ({want})")]
     Wrong {

@@ -1,14 +1,14 @@
 //! Programs that tests compile, if there is a cross compiler.
 
+use crate::compile::{compile_flags, link_flags};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const CC: &str = "riscv64-unknown-elf-gcc";
-/// As in `programs/build.sh`.
-const FLAGS: &str = "-mabi=ilp32 -misa-spec=2.2 -march=rv32ima -O2 -fno-reorder-blocks -fno-tree-loop-distribute-patterns \
-                     -std=gnu11 -ffreestanding -nostdlib -nostartfiles -static -Wl,--build-id=none -Wl,-z,max-page-size=256";
+/// Which a program must have to be laid out again.
+pub const RELOCATABLE: [&str; 2] = ["-Wl,--emit-relocs", "-Wl,--no-relax"];
 
 pub struct Compiler {
     folder: PathBuf,
@@ -40,11 +40,11 @@ fn programs() -> PathBuf {
 impl Compiler {
     /// A kernel's source with more flags.
     pub fn kernel(&self, name: &str, flags: &[&str]) -> Vec<u8> {
-        self.build(&programs().join(format!("kernels/{name}.c")), flags, &["-Wl,--emit-relocs", "-Wl,--no-relax"])
+        self.build(&programs().join(format!("kernels/{name}.c")), flags, &RELOCATABLE)
     }
 
     pub fn program(&self, source: &str, flags: &[&str]) -> Vec<u8> {
-        self.linked(source, flags, &["-Wl,--emit-relocs", "-Wl,--no-relax"])
+        self.linked(source, flags, &RELOCATABLE)
     }
 
     pub fn linked(&self, source: &str, flags: &[&str], link: &[&str]) -> Vec<u8> {
@@ -59,7 +59,8 @@ impl Compiler {
         let libgcc = Command::new(CC).args(libgcc).output().unwrap().stdout;
         let out = self.folder.join("program.elf");
         let output = Command::new(CC)
-            .args(FLAGS.split_whitespace())
+            .args(compile_flags().chain(["-std=gnu11"]))
+            .args(link_flags().filter(|flag| !RELOCATABLE.contains(flag)))
             .args(flags)
             .arg("-I")
             .arg(programs.join("include"))
