@@ -70,7 +70,11 @@ fn a_watch_changes_nothing() {
 #[test]
 fn progress_is_of_one_launch() {
     let (_, summary, told) = watched("gcd", usize::MAX, false);
-    assert_eq!(told[0], Progress { launch: 1, cycles: 0, live_threads: told[0].live_threads });
+    let live_threads = told[0].live_threads;
+    let none = Progress { launch: 1, cycles: 0, live_threads, warp_instructions: 0, thread_instructions: 0 };
+    assert_eq!(told[0], none);
+    assert!(told.is_sorted_by_key(|p| (p.warp_instructions, p.thread_instructions)), "{told:?}");
+    assert!(told.last().unwrap().thread_instructions <= summary.thread_instructions);
     assert!(told.is_sorted_by_key(|p| p.cycles) && told.last().unwrap().cycles < summary.cycles);
     assert!(told.iter().all(|p| p.launch == 1 && p.live_threads <= 8), "{told:?}");
     assert!(told.iter().any(|p| p.live_threads == 8), "{told:?}");
