@@ -7,6 +7,10 @@
 //! then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table
 //! learns whether its threads fit into fewer warps than they came in.
 //!
+//! A warp that comes as a whole to where the branch's threads meet goes past that, too, unless the top's threads meet
+//! there. If no thread of the block goes the other way, it is one of the top's when all have arrived; else it is ahead of
+//! the branch's group, until that runs.
+//!
 //! | when | block stack → here | here → block stack |
 //! |---|---|---|
 //! | a warp arrives | [`Arriving`] | [`Going`]: it goes ahead; with which side, to where |
@@ -16,9 +20,9 @@
 //! State: a bit per slot, and for each slot the side that its warp is of; a bit per thread (the paper's UMask has one
 //! per warp); by block, the warps that came to its branch with threads for each side.
 //!
-//! Slots suffice: a warp that is ahead with the side that goes second is whole, so the others of its branch came in as
-//! many warps as there are other slots, and no lane has more threads of them than that. Nobody goes ahead in part where
-//! both sides are one place: then the others of the warp would need another slot.
+//! Slots suffice: a warp that is ahead with the side that goes second, or with the group, is whole, so the others of its
+//! branch came in as many warps as there are other slots, and no lane has more threads of them than that. Nobody goes
+//! ahead in part where both sides are one place: then the others of the warp would need another slot.
 
 use super::super::levels::{Sides, Top, is_at_point, levels, sides, stop_of};
 use super::super::{Outcome, Side, Stop};
