@@ -18,8 +18,9 @@
 //! Where the paper says no more, it is so here:
 //!
 //! * A side that is where threads reconverge already does not run, so nothing is to be gained for it. A warp with
-//!   [`Compaction::Predict`] that goes there as a whole waits for the others to meet them, not to form warps: it
-//!   bypasses. How many such there are is counted beside the four classes ([`Prediction::bypass_waits`]).
+//!   [`Compaction::Predict`] that goes there as a whole goes on, or, where those of the top reconverge, waits for the
+//!   others to meet them, not to form warps: it bypasses. How many wait is counted beside the four classes
+//!   ([`Prediction::bypass_waits`]).
 //! * Several choices may be the least: numbers are compared, not warps.
 //! * What a decision does to the branches behind it does not count.
 //! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits for the same warps as if it formed new ones,
