@@ -1,10 +1,10 @@
 //! What the stack does for a block: all threads of it have arrived, and do one thing; or a level is popped.
 //!
 //! A block is chosen when the last of its warps has arrived and no register of them awaits a write, unless its warps are
-//! static ones and stay so. If it can be chosen in the very cycle in which that warp arrives, the words are those of the
-//! outcome, and its uppermost level is read then. Else its words are read in the cycle after, and a level that is popped
-//! in one more. Then it *acts*: once for the place where its threads have arrived, which at an rpc pops a level, and once
-//! more for each further level that is popped before threads run.
+//! static ones and stay so. If that is so in the very cycle in which the warp arrives, the words are those of the outcome,
+//! and the uppermost level is read then. Else the words are read when the block is chosen, and a level that is popped in
+//! one cycle more. Then it *acts*: once for the place where its threads have arrived, which at an rpc pops a level, and
+//! once more for each further level that is popped before threads run.
 
 use super::super::levels::{Likely, Parting, Pop, Rpc, Top, has_likely, is_at_point, levels, part, pop};
 use super::super::{MixedIn, Outcome, OutcomeKind, Side, Start, depth_after};
