@@ -18,8 +18,9 @@
 //! Where the paper says no more, it is so here:
 //!
 //! * A side that is where threads reconverge already does not run, so nothing is to be gained for it. A warp with
-//!   [`Compaction::Predict`] that goes there as a whole waits for the others to meet them, not to form warps: it
-//!   bypasses. How many such there are is counted beside the four classes ([`Prediction::bypass_waits`]).
+//!   [`Compaction::Predict`] that goes there as a whole goes on, or, where those of the top reconverge, waits for the
+//!   others to meet them, not to form warps: it bypasses. How many wait is counted beside the four classes
+//!   ([`Prediction::bypass_waits`]).
 //! * Several choices may be the least: numbers are compared, not warps.
 //! * What a decision does to the branches behind it does not count.
 //! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits for the same warps as if it formed new ones,
@@ -159,7 +160,7 @@ impl Watched {
     fn passes(&mut self, engine: &dyn Engine) {
         let places = &self.places;
         let [slot, taken, rest] = places.passing.map(|probe| engine.probe(probe).low_u64());
-        let [jump, parts, arrives, ahead] = places.passes.map(|probe| engine.probe(probe).bit(0));
+        let [jump, parts, lone, arrives, ahead] = places.passes.map(|probe| engine.probe(probe).bit(0));
         let block = &mut self.blocks[(slot as u32 & !(self.group - 1)) as usize];
         if parts {
             let whole = taken == 0 || rest == 0;
@@ -167,6 +168,16 @@ impl Watched {
             let waits = !(ahead || meets);
             block.came.push(Passing { sides: [taken, rest], waits, meets });
             block.branch = !jump;
+        } else if lone {
+            if !jump {
+                let warp = Passing { sides: [taken, rest], waits: true, meets: false };
+                decide(&mut self.prediction, &[warp], [!arrives; 2], false);
+            }
+            if !arrives {
+                self.compactions.times += 1;
+                self.compactions.warps_before += 1;
+                self.compactions.warps_after += 1;
+            }
         } else if !jump {
             let passed = &mut self.passed[slot as usize];
             if block.passed.len() == *passed {
@@ -332,9 +343,9 @@ struct Places {
     /// formed.
     busy: [usize; 3],
     when: [usize; 3],
-    /// Slot and the lanes of both sides; whether it is a jump, may part, arrives, goes ahead.
+    /// Slot and the lanes of both sides; whether it is a jump, may part, goes on as the only warp, arrives, goes ahead.
     passing: [usize; 3],
-    passes: [usize; 4],
+    passes: [usize; 5],
     acting: [usize; 2],
     acts: [usize; 8],
     released: Option<usize>,
@@ -351,7 +362,7 @@ impl Places {
             busy: ["resolve.s9_outcome_valid", "divergence.step_valid", "divergence.formed_valid"].map(register),
             when: ["passes", "acts", "forms"].map(probe),
             passing: ["slot", "taken", "rest"].map(|name| of("passes", name)),
-            passes: ["jump", "parts", "arrives", "ahead"].map(|name| of("passes", name)),
+            passes: ["jump", "parts", "lone", "arrives", "ahead"].map(|name| of("passes", name)),
             acting: ["block", "count"].map(|name| of("acts", name)),
             acts: ["begins", "at_branch", "apart", "as_taken", "leaves_sibling", "leaves_group", "to_sibling", "forms"]
                 .map(|name| of("acts", name)),

@@ -126,11 +126,13 @@ fn a_prediction_follows_the_branch() {
     assert_eq!(of(History::Sticky), sticky);
 }
 
-/// Of two warps, one goes as a whole to where all reconverge, and so does a thread of the other.
+/// Of two warps, one goes as a whole to where a thread waits for all others, and so does a thread of the other warp.
 #[test]
 fn who_waits_where_threads_reconverge_bypasses_and_is_counted() {
     let program = Asm::default()
-        .put([csrr(5, THREAD_IN_BLOCK), sltiu(5, 5, 3)])
+        .put([csrr(5, THREAD_IN_BLOCK)])
+        .branch(BEQ, 5, ZERO, "end")
+        .put([sltiu(5, 5, 3)])
         .branch(BEQ, 5, ZERO, "end")
         .put([addi(6, ZERO, 1)])
         .label("end")
@@ -143,9 +145,9 @@ fn who_waits_where_threads_reconverge_bypasses_and_is_counted() {
         machine.summary().prediction.unwrap()
     };
     let predicted = of(Compaction::Predict);
-    assert_eq!((predicted.all(), predicted.bypass_right, predicted.bypass_waits), (2, 1, 1), "{predicted:?}");
+    assert_eq!((predicted.all(), predicted.bypass_right, predicted.bypass_waits), (4, 2, 1), "{predicted:?}");
     let stalled = of(Compaction::SkipUniform);
-    assert_eq!((stalled.all(), stalled.bypass_right, stalled.bypass_waits), (2, 0, 0), "{stalled:?}");
+    assert_eq!((stalled.all(), stalled.bypass_right, stalled.bypass_waits), (4, 0, 0), "{stalled:?}");
 }
 
 /// What a kernel did.

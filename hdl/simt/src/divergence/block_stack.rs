@@ -19,6 +19,7 @@
 //! * A branch that the side table calls uniform is no place to wait, unless [`Compaction::Always`] or
 //!   [`Compaction::Every`]. A warp whose threads diverge there all the same waits for the others. If they are at another
 //!   branch, the table was wrong: the core stops with a fault.
+//! * The only warp of a block that runs, while none has arrived, waits for nobody if its threads stay together.
 //! * Each thread that arrives is put on its side at once. So the stack sees one branch of the whole block, as
 //!   [`super::stack`] sees one of a warp; sides without threads are never pushed.
 //! * A `jalr` that may diverge is served for the target of the first warp's first thread ([`MixedOut::jump`]).
@@ -213,8 +214,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(starts = start.valid & start_ready);
 
     let starts = Start { valid: starts, ..*start };
-    let arrival = store.arrive(outcome, &announced);
-    let acting = store.act(&mixed, &starts);
+    let arrival = store.arrive(outcome, &announced, mixed.filling);
+    let acting = store.act(&mixed, &starts, &arrival);
     let forming = store.form(forms, &acting, mixed.quiet);
     let steer = store.run(&starts, &arrival, &forming);
     store.follow(&starts, &arrival, &acting, &forming);
@@ -230,6 +231,9 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     assume_announced(m, &i, was_announced, steer);
     let goes_with_block = store.running.q & !is_ahead & !m.pipe_reset("was_ahead", is_ahead);
     m.assume("outcome_of_a_warp_that_runs", !outcome.valid | goes_with_block.select(outcome.slot, 1));
+    let had_owed_nothing = m.pipe_reset("had_owed_nothing", outcome.valid & mixed.quiet.select(outcome.slot, 1));
+    let owes_nothing = mixed.quiet.select(m.pipe("had_outcome", outcome.slot), 1);
+    m.assume("nothing_issues_behind_an_outcome", !had_owed_nothing | owes_nothing);
     let (taken, rest) = (store.taken.q, store.rest.q);
     m.assert("sides_are_apart", !(taken & rest).any());
     m.cover("arrives_while_the_stack_acts", arrival.arrives & acting.acts);

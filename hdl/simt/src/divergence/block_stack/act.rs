@@ -1,12 +1,15 @@
 //! What the stack does for a block: all threads of it have arrived, and do one thing; or a level is popped.
 //!
 //! A block is chosen when the last of its warps has arrived and no register of them awaits a write, unless its warps are
-//! static ones and stay so. Its words are read in that cycle, a level that is popped in one more; then it *acts*, once
-//! for the place where its threads have arrived, and once more for each level that is popped before threads run.
+//! static ones and stay so. If that is so in the very cycle in which the warp arrives, the words are those of the outcome,
+//! and the uppermost level is read then. Else the words are read when the block is chosen, and a level that is popped in
+//! one cycle more. Then it *acts*: once for the place where its threads have arrived, which at an rpc pops a level, and
+//! once more for each further level that is popped before threads run.
 
 use super::super::levels::{Likely, Parting, Pop, Rpc, Top, has_likely, is_at_point, levels, part, pop};
 use super::super::{MixedIn, Outcome, OutcomeKind, Side, Start, depth_after};
-use super::ahead::{Branch, Turn};
+use super::ahead::{Arriving, Branch, Turn};
+use super::arrive::Arrival;
 use super::state::{Ends, Held, OfBlock, Place, PlaceKind, Step, Store};
 use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
@@ -36,9 +39,11 @@ pub struct Due {
     pub at: Signal,
     pub slots: Signal,
     pub columns: Signal,
-    /// 1 bit: all its threads have arrived; a level is popped.
+    /// 1 bit: all its threads have arrived; a level is popped. Both where they have arrived at an rpc.
     pub begins: Signal,
     pub pops: Signal,
+    /// 1 bit: first the level is read.
+    reads_level: Signal,
     /// 1 bit: not all of it have arrived at a barrier, and the others never come.
     pub part_waits: Signal,
     /// 1 bit: where all have arrived.
@@ -82,18 +87,21 @@ struct Uppermost {
 
 impl Store {
     /// What it does; blocks of which one `starts` begin without levels.
-    pub fn act(&self, mixed: &MixedIn<Signal>, starts: &Start<Signal>) -> Acting {
+    pub fn act(&self, mixed: &MixedIn<Signal>, starts: &Start<Signal>, arrival: &Arrival) -> Acting {
         let Store { m, s, wide, step, .. } = self;
         let m = *m;
         let choice = self.choose(mixed);
         wire!(chosen_block = self.block_of(choice.one_hot_index()));
-        let due = self.due(chosen_block);
-        let Due { at, begins, pops, count, .. } = due;
+        let arriving = &arrival.arriving;
+        let completes = self.completes(mixed, arrival) & !choice.any();
+        let told = OfBlock { count: arrival.of_slot.count, place: arrival.place, ends: arrival.of_slot.ends };
+        let due = self.due(chosen_block, (completes, told));
+        let Due { at, begins, pops, count, reads_level, .. } = due;
         let begun = self.begin(&due);
         let Parting { pushes, goes_as_taken, .. } = begun.parting;
         let branch_of = |taken: Signal| self.ahead.as_ref().map(|ahead| ahead.branch(at, due.place.pc, taken));
         let Uppermost { popped, comes, joins, stays, branch, words } =
-            self.uppermost(&due, &begun, branch_of(!goes_as_taken));
+            self.uppermost(&due, &begun, arrival, branch_of(!goes_as_taken));
         wire!(joins = joins);
         let left = count + pushes.zext(count.width()) - (pops & !stays).zext(count.width());
         wire!(acts = begins | pops);
@@ -109,11 +117,12 @@ impl Store {
         self.counts.write(acts | starts.valid, of, left.only_if(acts));
 
         let (never, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
-        let chosen = Step { valid: choice.any(), block: chosen_block, arrived: one, read: one };
-        let pop_next = Step { valid: one, block: at, arrived: never, read: never };
-        let read = Step { read: one, ..step.q };
+        let block = completes.mux(arriving.block, chosen_block);
+        let chosen = Step { valid: choice.any() | completes, block, arrived: one, read: one, level: completes };
+        let pop_next = Step { valid: one, block: at, arrived: never, read: never, level: never };
+        let read = Step { read: one, level: one, ..step.q };
         wire!(done = !step.q.valid | (acts & !pops_next));
-        let continues = acts.mux(pop_next, (!step.q.read).mux(read, step.q));
+        let continues = acts.mux(pop_next, (!step.q.read | reads_level).mux(read, step.q));
         step.next(done.mux(chosen, continues));
         self.after.next_if(done & choice.any(), places_above(choice));
 
@@ -127,8 +136,11 @@ impl Store {
             branch: due.branch & !due.place.jump,
             apart: begun.parting.parts,
             goes_as_taken,
+            both_stay: begun.parting.both_stay,
             pops,
             to_sibling: popped.to_sibling,
+            to_outer: popped.to_outer,
+            arrives_again: popped.arrives_again,
             of,
             count,
             forms: forms_next,
@@ -154,6 +166,23 @@ impl Store {
         choice
     }
 
+    /// 1 bit: the warp that arrives is the last of its block, and no write is under way. What comes of it has the time of
+    /// this cycle that is left; so static warps with writes under way are left to [`Store::choose`].
+    fn completes(&self, mixed: &MixedIn<Signal>, arrival: &Arrival) -> Signal {
+        let Store { m, s, step, formed, running, .. } = self;
+        let Arriving { outcome, block, .. } = arrival.arriving;
+        let settled = if self.regrouped.is_some() { mixed.quiet } else { !m.lit(0u32, s.warps) };
+        let of_block = self.slots_of(block);
+        let others = of_block & !self.bit(outcome.slot, !m.lit(0u32, 1));
+        wire!(others_come = !(others & ((running.q | !settled) & !self.ahead_slots())).any());
+        wire!(no_more_comes = !(of_block & mixed.filling).any());
+        wire!(in_hand = formed.q.valid & formed.q.block.eq(block));
+        let may = others_come & no_more_comes & !in_hand;
+        let acts_for_it = step.q.valid & step.q.block.eq(block);
+        m.assert("nobody_arrives_where_all_have", !(arrival.arrives & acts_for_it));
+        arrival.arrives & may & (settled.select(outcome.slot, 1) | arrival.goes_ahead)
+    }
+
     /// One bit per slot: its threads are those of its static warp and go on in it, so writes that it owes come to the
     /// same registers as ever, and its scoreboard knows of them. All threads of the block have arrived on one side then,
     /// which has the static warps.
@@ -166,13 +195,12 @@ impl Store {
     }
 
     /// The words of the block whose turn it is; and reads those of the block that is chosen next, unless this one's are
-    /// still to be read or used.
-    fn due(&self, chosen_block: Signal) -> Due {
+    /// still to be read or used, or that `completes`, whose words are `told`.
+    fn due(&self, chosen_block: Signal, (completes, told_now): (Signal, OfBlock<Signal>)) -> Due {
         let Store { s, .. } = self;
-        let Step { block: at, valid, arrived, read } = self.step.q;
+        let Step { block: at, valid, arrived, read, level } = self.step.q;
         let free = !self.formed.q.valid;
         wire!(due = valid & arrived & read & free);
-        wire!(pops = valid & !arrived & read & free);
         let slots = self.slots_of(at);
         wire!(own_columns = slots.repeat(s.lanes));
         wire!(to_read = (valid & !read).mux(at, chosen_block));
@@ -184,14 +212,18 @@ impl Store {
         wire!(all_live = self.live.q & own_columns);
         let is_recorded = self.recorded.q.select(at, 1);
         wire!(part_waits = due & is_recorded & told.kind.eq(PlaceKind::Barrier) & all_taken.ne(all_live));
-        let keeps = valid & read & (!free | part_waits);
-        self.of_block.next_if(!keeps, now);
-        wire!(begins = due & !part_waits);
+        let at_rpc = is_recorded & told.kind.eq(PlaceKind::Rpc);
+        wire!(reads_level = due & at_rpc & !level);
+        let keeps = valid & read & (!free | part_waits | reads_level);
+        let takes_now = completes & (!valid | read);
+        self.of_block.next_if(!keeps, takes_now.mux(told_now, now));
+        wire!(begins = due & !part_waits & !reads_level);
         wire!(together = is_recorded & begins);
         let of_kind = |kind: PlaceKind| together & told.kind.eq(kind);
         wire!(branch = of_kind(PlaceKind::Branch));
         wire!(barrier = of_kind(PlaceKind::Barrier));
-        wire!(met = of_kind(PlaceKind::Rpc));
+        wire!(met = due & at_rpc & level);
+        wire!(pops = valid & read & free & (!arrived | (at_rpc & level)));
         wire!(point = of_kind(PlaceKind::Point));
         Due {
             at,
@@ -199,6 +231,7 @@ impl Store {
             columns: own_columns,
             begins,
             pops,
+            reads_level,
             part_waits,
             branch,
             barrier,
@@ -251,21 +284,23 @@ impl Store {
 
     /// The memories of levels: what is a block's own, and the words of masks, which blocks share. `pushed_of` is the
     /// branch of a level that is pushed.
-    fn uppermost(&self, due: &Due, begun: &Begun, pushed_of: Option<Branch<Signal>>) -> Uppermost {
+    fn uppermost(&self, due: &Due, begun: &Begun, arrival: &Arrival, pushed_of: Option<Branch<Signal>>) -> Uppermost {
         let Store { m, s, wide, step, .. } = self;
         let m = *m;
         let &Begun { ref whole, top, ref parting, at_rpc, next } = begun;
-        let &Due { at, columns, pops, point, count, live, .. } = due;
+        let &Due { at, columns, begins, pops, point, count, live, reads_level, .. } = due;
+        let &Arriving { outcome, block, .. } = &arrival.arriving;
         let (never, threads) = (m.lit(0u32, 1), s.threads());
         if threads == 1 {
             let popped = m.zero(Pop::shape(wide));
             return Uppermost { popped, comes: next, joins: never, stays: never, branch: None, words: Vec::new() };
         }
         let index_bits = index_width(levels(wide));
-        let entry = |level: Signal| {
+        let entry_of = |block: Signal, level: Signal| {
             let level = level.slice(0, index_bits);
-            if s.warps > 1 { cat(&[level, at]) } else { level }
+            if s.warps > 1 { cat(&[level, block]) } else { level }
         };
+        let entry = |level: Signal| entry_of(at, level);
         let held = m.memory("levels", Held::shape(wide), index_bits + s.warps.ilog2());
         let masks = |name| m.memory(name, threads, index_bits).style(MemoryStyle::Distributed);
         let (siblings, groups) = (masks("siblings"), masks("groups"));
@@ -275,7 +310,11 @@ impl Store {
         let put = |masks: &Mem<Width>, enable: Signal, level: Signal, mask: Signal| {
             masks.write(enable, level, (masks.read(level) & !columns) | (mask & columns));
         };
-        let read = held.read_sync_if(step.q.valid & !step.q.read, entry(due.count_now - 1), Collision::Never);
+        wire!(reads_own = step.q.valid & (!step.q.read | reads_level));
+        let of_own = entry(reads_level.mux(count, due.count_now) - 1);
+        let of_outcome = entry_of(block, arrival.of_slot.count - 1);
+        let reads = reads_own | (outcome.valid & (!step.q.valid | begins | pops));
+        let read = held.read_sync_if(reads, reads_own.mux(of_own, of_outcome), Collision::Never);
         let head = read.with(own(&siblings, below), own(&groups, below));
         let at_point = gathered.as_ref().map_or(m.lit(0u32, threads), |gathered| own(gathered, below));
         let popped = pop(m, wide, top, head, at_point, live, pops);

@@ -7,6 +7,10 @@
 //! then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table
 //! learns whether its threads fit into fewer warps than they came in.
 //!
+//! A warp that comes as a whole to where the branch's threads meet goes past that, too, unless the top's threads meet
+//! there. If no thread of the block goes the other way, it is one of the top's when all have arrived; else it is ahead of
+//! the branch's group, until that runs.
+//!
 //! | when | block stack → here | here → block stack |
 //! |---|---|---|
 //! | a warp arrives | [`Arriving`] | [`Going`]: it goes ahead; with which side, to where |
@@ -16,9 +20,9 @@
 //! State: a bit per slot, and for each slot the side that its warp is of; a bit per thread (the paper's UMask has one
 //! per warp); by block, the warps that came to its branch with threads for each side.
 //!
-//! Slots suffice: a warp that is ahead with the side that goes second is whole, so the others of its branch came in as
-//! many warps as there are other slots, and no lane has more threads of them than that. Nobody goes ahead in part where
-//! both sides are one place: then the others of the warp would need another slot.
+//! Slots suffice: a warp that is ahead with the side that goes second, or with the group, is whole, so the others of its
+//! branch came in as many warps as there are other slots, and no lane has more threads of them than that. Nobody goes
+//! ahead in part where both sides are one place: then the others of the warp would need another slot.
 
 use super::super::levels::{Sides, Top, is_at_point, levels, sides, stop_of};
 use super::super::{Outcome, Side, Stop};
@@ -52,8 +56,9 @@ struct Place<T> {
     /// Those of the branch where the block's warps arrive; and then, on the taken side.
     at_branch: T,
     taken: T,
-    /// Else those of this level's sibling.
+    /// Else those of this level: of its group; or of its sibling.
     level: T,
+    group: T,
 }
 
 /// A warp's outcome.
@@ -95,13 +100,18 @@ pub struct Turn {
     pub branch: Signal,
     pub apart: Signal,
     pub goes_as_taken: Signal,
-    /// 1 bit: the uppermost level is popped; to its sibling.
+    /// 1 bit: the side that does not go first runs next; else it is where the branch's threads meet.
+    pub both_stay: Signal,
+    /// 1 bit: the uppermost level is popped; to its sibling, or out of its group.
     pub pops: Signal,
     pub to_sibling: Signal,
+    pub to_outer: Signal,
     /// The branch where all have arrived, or that of the level.
     pub of: Branch<Signal>,
     /// Levels in use.
     pub count: Signal,
+    /// 1 bit: who runs now is where it meets others, too.
+    pub arrives_again: Signal,
     /// 1 bit: warps are formed next, of these threads and of those that are ahead with them.
     pub forms: Signal,
     pub threads: Signal,
@@ -132,7 +142,7 @@ impl Ahead {
     /// `wide` is what [`super::super::levels`] sees.
     pub fn new(m: Builder, s: &Shape, wide: &Shape) -> Ahead {
         let came = Came { taken: count_width(s.warps), rest: count_width(s.warps) };
-        let place = Place { at_branch: 1, taken: 1, level: index_width(levels(wide)) };
+        let place = Place { at_branch: 1, taken: 1, level: index_width(levels(wide)), group: 1 };
         Ahead {
             came: m.memory("came", came, s.warp_bits()).style(MemoryStyle::Distributed),
             slots: m.reg("ahead", s.warps).reset(0u32),
@@ -159,15 +169,18 @@ impl Ahead {
         let Arriving { outcome, taken_depth, top, parting, splits, .. } = *arriving;
         let Sides { meeting, taken_is_there, rest_is_there, towards, taken_first, .. } =
             sides(m, &self.wide, outcome, taken_depth, &top);
-        let runs_at = |is_there: Signal, pc: Signal| !is_there & !(towards.valid & pc.eq(towards.pc));
         let on_taken = splits.mux(taken_first, outcome.taken.mask.any());
         let side = on_taken.mux(outcome.taken, outcome.rest);
         let if_together = Top { pc: side.pc, ..top };
         let at_point = is_at_point(&if_together).unwrap_or(m.lit(0u32, 1));
         wire!(meets_there = top.rpc.reached(side.pc, top.depth) | at_point);
-        let may_run = runs_at(on_taken.mux(taken_is_there, rest_is_there), side.pc) & !meets_there;
+        // Where the branch's threads meet, the others come to a warp that is whole.
+        wire!(is_there = on_taken.mux(taken_is_there, rest_is_there));
+        let may_run = !meets_there & !(towards.valid & side.pc.eq(towards.pc));
         let apart = outcome.taken.pc.ne(outcome.rest.pc);
         let goes = parting & may_run & (!splits | (apart & !self.adequate.value));
+        m.assert("who_goes_to_where_threads_meet_is_whole", !(goes & splits & is_there));
+        m.cover("goes_past_where_threads_meet", goes & is_there);
         let at = Top { pc: side.pc, rpc: meeting, likely: top.likely.map(|_| towards), ..top };
         Going { goes, on_taken, side, at, stop: nearer(side.pc, stop_of(at), stop_of(if_together)) }
     }
@@ -181,7 +194,7 @@ impl Ahead {
     /// What follows from what a warp does, from the threads that go ahead with it, and from what the stack does.
     pub fn follows(&self, m: Builder, (arriving, going, go): (&Arriving, Going, Signal), turn: Turn, restart: Signal) {
         let Arriving { outcome, parting, splits, block, is_first, .. } = *arriving;
-        let Turn { slots: of_block, begins, apart, pops, to_sibling, count, forms, .. } = turn;
+        let Turn { slots: of_block, begins, apart, pops, to_sibling, to_outer, count, forms, .. } = turn;
         let (never, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
 
         // Warps that are ahead go on with the top when it is theirs.
@@ -190,13 +203,13 @@ impl Ahead {
         let mut released = Vec::new();
         for (slot, place) in (0..).zip(&self.places) {
             let is_ahead = self.slots.q.bit(slot) & of_block.bit(slot);
-            let Place { at_branch, taken, level } = place.q;
+            let Place { at_branch, taken, level, group } = place.q;
             let with_branch = begins & at_branch & (!apart | taken.eq(turn.goes_as_taken));
-            let with_level = pops & to_sibling & !at_branch & level.eq(below);
+            let with_level = pops & group.mux(to_outer, to_sibling) & !at_branch & level.eq(below);
             released.push(is_ahead & (with_branch | with_level));
             let goes = going.goes & outcome.slot.eq(slot);
-            let new = Place { at_branch: one, taken: going.on_taken, level };
-            let to_level = Place { at_branch: never, taken, level: count.slice(0, level_bits) };
+            let new = Place { at_branch: one, taken: going.on_taken, level, group };
+            let to_level = Place { at_branch: never, taken, level: count.slice(0, level_bits), group: !turn.both_stay };
             place.next_if(goes | (is_ahead & begins & at_branch), goes.mux(new, to_level));
         }
         wire!(released = cat(&released));
@@ -232,7 +245,9 @@ impl Ahead {
         m.cover("goes_ahead_in_part", going.goes & splits);
         m.cover("parts_and_waits", parting & splits & known & adequate);
         m.cover("second_side_is_ahead", begins & apart & (of_block & self.slots.q & !released).any());
-        m.cover("goes_on_with_a_level", pops & released.any());
+        m.cover("goes_on_with_a_level", pops & to_sibling & released.any());
+        m.cover("goes_on_with_a_group", pops & to_outer & released.any());
+        m.assert("those_ahead_of_a_group_do_not_meet_again", !(pops & turn.arrives_again & released.any()));
         m.cover("all_were_ahead", forms & !(turn.threads & !self.threads.q).any());
     }
 

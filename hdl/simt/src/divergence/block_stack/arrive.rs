@@ -14,10 +14,12 @@ pub struct Arrival<'a> {
     pub going: Option<Going>,
     /// The words of its slot and of its block.
     pub of_slot: OfSlot<Signal>,
-    /// 1 bit each: a branch; a jump; of which threads go, or may go, both ways.
+    /// 1 bit each: a branch; a jump; of which threads go, or may go, both ways, unless no other warp of the block runs.
     pub branches: Signal,
     pub jumps: Signal,
     pub parts: Signal,
+    /// 1 bit: no other warp runs, and its threads stay together where they might have gone both ways.
+    pub lone: Signal,
     /// 1 bit each: the warp goes on; and has not arrived with some of its threads; has arrived with some, or with all;
     /// its threads have ended.
     pub goes_on: Signal,
@@ -27,6 +29,8 @@ pub struct Arrival<'a> {
     /// 1 bit each: the first of its block has arrived; this warp is somewhere else.
     pub records: Signal,
     pub elsewhere: Signal,
+    /// Where the warps of its block arrive, if it does.
+    pub place: Place<Signal>,
     /// What runs, if it goes on.
     pub alone: Top<Signal>,
     /// One bit per thread: the warp's; those that have arrived on the side that takes the branch, and on the other.
@@ -37,7 +41,12 @@ pub struct Arrival<'a> {
 
 impl Store {
     /// What the outcome means; and reads the words of the `announced` one.
-    pub fn arrive<'a>(&self, outcome: &'a Outcome<Signal>, announced: &Announced<Signal>) -> Arrival<'a> {
+    pub fn arrive<'a>(
+        &self,
+        outcome: &'a Outcome<Signal>,
+        announced: &Announced<Signal>,
+        filling: Signal,
+    ) -> Arrival<'a> {
         let Store { m, s, .. } = self;
         let m = *m;
         let never = m.lit(0u32, 1);
@@ -45,7 +54,7 @@ impl Store {
         let is = |kind: OutcomeKind| outcome.valid & outcome.kind.eq(kind);
         wire!(block = self.block_of(outcome.slot));
         let of_slot = self.of_slot.q;
-        let OfSlot { warp, depth, after: taken_depth, ends: before, first } = of_slot;
+        let OfSlot { warp, depth, after: taken_depth, ends: before, first, .. } = of_slot;
         let all_go = outcome.taken.mask.any();
         wire!(splits = all_go & outcome.rest.mask.any());
         wire!(jumps = is(OutcomeKind::Jump));
@@ -55,14 +64,21 @@ impl Store {
             Compaction::Always => branches,
             Compaction::Off | Compaction::SkipUniform | Compaction::Predict => never,
         };
-        wire!(may_part = !meets.uniform | splits | all_wait);
+        wire!(is_first = !self.recorded.q.select(block, 1));
+        let others = self.slots_of(block) & (self.running.q | filling) & !self.bit(outcome.slot, !never);
+        let are_formed = self.formed.q.valid & self.formed.q.block.eq(block);
+        // A prediction learns from each branch.
+        let may_be_lone = m.lit(!s.predicts(), 1);
+        wire!(waits_for_none = may_be_lone & is_first & !others.any() & !are_formed);
+        wire!(may_differ = !meets.uniform | all_wait);
+        wire!(may_part = splits | (may_differ & !waits_for_none));
+        wire!(lone = (branches | jumps) & !splits & may_differ & waits_for_none);
         wire!(parts = (branches | jumps) & may_part);
         wire!(parting_branch = branches & parts);
         wire!(moves = ((branches | jumps) & !may_part) | is(OutcomeKind::Arrived));
         let gone = Side { mask: taken_depth, pc: outcome.taken.pc };
         let stayed = Side { mask: depth, pc: outcome.rest.pc };
         let Side { mask: to_depth, pc: to } = all_go.mux(gone, stayed);
-        wire!(is_first = !self.recorded.q.select(block, 1));
         let found = !is_first & first.kind.eq(PlaceKind::Rpc);
         let rpc = before.rpc.found(found, first.pc);
         wire!(meets_here = moves & rpc.reached(to, to_depth));
@@ -116,6 +132,9 @@ impl Store {
         );
         m.cover("goes_on_alone", goes_on & (branches | jumps));
         m.cover("not_uniform", elsewhere);
+        if !s.predicts() {
+            m.cover("goes_on_since_no_other_runs", lone & goes_on);
+        }
         let alone = Top { rpc: before.rpc, ..would_be };
         Arrival {
             arriving,
@@ -124,12 +143,14 @@ impl Store {
             branches,
             jumps,
             parts,
+            lone,
             goes_on,
             goes_ahead,
             arrives,
             exits,
             records,
             elsewhere,
+            place: is_first.mux(here, first),
             alone,
             moved,
             joins_taken,
@@ -147,6 +168,7 @@ impl Store {
             depth: next_depth,
             after: depth_after(call, ret, next_depth),
             ends: self.ends.read(next_block),
+            count: self.counts.read(next_block),
             first: (records & block.eq(next_block)).mux(here, self.places.read(next_block)),
         });
     }
@@ -157,6 +179,7 @@ impl Store {
         m.probe("passes", arrival.branches | arrival.jumps);
         m.probe("passes_jump", arrival.jumps);
         m.probe("passes_parts", arrival.parts);
+        m.probe("passes_lone", arrival.lone);
         m.probe("passes_arrives", arrival.arrives);
         m.probe("passes_ahead", arrival.goes_ahead);
         m.probe("passes_slot", outcome.slot);

@@ -83,6 +83,7 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
             depth,
             after: depth_after(outcome.call, outcome.ret, depth),
             ends: inside.store.ends.read(block),
+            count: inside.store.counts.read(block),
             first: inside.store.places.read(block),
         };
         m.assert("words_of_the_outcome", implies(outcome.valid, read.same_as(inside.of_slot)));
@@ -100,7 +101,7 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         let thread = Followed::any(m, s, &i.unit);
         let runs = follow(m, s, (&told, &out, &inside), thread, refused.q);
         let (owed_by, owes) = (owed.of_thread.q, owed.any.q);
-        writes(m, s, &i, owed, runs, (thread, &inside));
+        writes(m, s, &i, owed, (runs, &told.outcome), (thread, &inside));
 
         let was_live = m.pipe_reset("was_live", out.live);
         cover(m, "a_warp_ends", (was_live & !out.live).any());
@@ -211,10 +212,11 @@ fn writes(
     s: &Shape,
     i: &BlockProofIn<Signal>,
     owed: Owed,
-    runs: Signal,
+    (runs, outcome): (Signal, &Outcome<Signal>),
     (thread, inside): (Followed, &Inside),
 ) {
-    let begin = inside.store.running.q & i.issues;
+    // Behind an instruction with an outcome nothing issues.
+    let begin = inside.store.running.q & i.issues & !outcome.slot.decode(s.warps).only_if(outcome.valid);
     let any = (owed.any.q & !i.writes) | begin;
     owed.any.next(any);
     owed.of_thread.next(((owed.of_thread.q & !i.writes) | (begin & runs)) & any);

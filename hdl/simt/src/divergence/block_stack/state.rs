@@ -62,8 +62,10 @@ pub struct Step<T> {
     pub block: T,
     /// All have arrived; else the uppermost level is popped.
     pub arrived: T,
-    /// The words of the block are there, and the level that is popped.
+    /// The words of the block are there, and of one that has not arrived, the level that is popped.
     pub read: T,
+    /// Of one that has arrived: its uppermost level is there, if it has one.
+    pub level: T,
 }
 
 /// What the memories say of a slot and its block, read when an outcome of it was announced.
@@ -79,6 +81,8 @@ pub struct OfSlot<T> {
     pub after: T,
     #[width(Ends::shape(s))]
     pub ends: Ends<T>,
+    #[width(count_width(levels(&as_one_warp(s))))]
+    pub count: T,
     #[width(Place::shape(s))]
     pub first: Place<T>,
 }
@@ -209,7 +213,7 @@ impl Store {
         let distributed = |name: &str, width: Width| m.memory(name, width, slot_bits).style(MemoryStyle::Distributed);
         let warp_shape = Warp { mask: s.lanes, homes: s.homes_bits() };
         let stop_shape = Stop { valid: 1, pc: s.pc_bits() };
-        let step_shape = Step { valid: 1, block: slot_bits, arrived: 1, read: 1 };
+        let step_shape = Step { valid: 1, block: slot_bits, arrived: 1, read: 1, level: 1 };
         let formed_shape = Formed { valid: 1, fixed: 1, block: slot_bits, top: Top::shape(&wide) };
         Store {
             warps: m.memory("warps", warp_shape, slot_bits).style(MemoryStyle::Distributed),

@@ -5,7 +5,7 @@ use super::super::{Announced, Outcome, Side};
 use super::*;
 use crate::divergence::testing::{Unit, all_hit};
 use crate::divergence::{Divergence, MixedIn, Start, Wake};
-use crate::pipeline::timing::{ISSUE_TO_RESOLVE, STEER_TO_DECODE};
+use crate::pipeline::timing::{ISSUE_TO_RESOLVE, STEER_TO_DECODE, STEER_TO_ISSUE};
 use crate::reconvergence::Meet;
 use crate::reconvergence::Reconvergence;
 use crate::shape::{Capt, History};
@@ -186,6 +186,13 @@ impl Pipeline {
         self.filling.is_some_and(|filling| filling.slot / self.group == block)
     }
 
+    /// No other warp of its block runs, and none has arrived to wait for it.
+    fn is_lone(&self, slot: usize) -> bool {
+        let block = slot / self.group;
+        let runs = |other: usize| other != slot && self.slots[other].runs.is_some();
+        !self.s.predicts() && !self.is_filling(block) && !self.slots_of(block).any(runs)
+    }
+
     fn runs_with_block(&self, slot: usize) -> bool {
         self.slots[slot].runs.as_ref().is_some_and(|runs| !runs.ahead)
     }
@@ -336,6 +343,7 @@ impl Pipeline {
     /// An outcome: its threads move, and go on at `goes_on` or wait.
     fn acts(&mut self, told: Told, goes_on: Option<u64>, now: u64) {
         let before = self.members(told.slot);
+        let lone = self.is_lone(told.slot);
         let Running { at, passed, .. } = self.slots[told.slot].runs.take().expect("a warp that runs");
         let homes = self.slots[told.slot].homes.clone();
         let deeper = if told.ret { at.depth.saturating_sub(1) } else { at.depth + u64::from(told.call) };
@@ -358,7 +366,7 @@ impl Pipeline {
             _ => false,
         };
         let may_part = is_control && (told.meets.uniform == 0 || splits || always);
-        assert_eq!(ahead, may_part, "{told:?} goes on");
+        assert_eq!(ahead, may_part && !lone, "{told:?} goes on");
         assert!(!ahead || (told.kind == OutcomeKind::Branch && self.s.predicts()), "{told:?} goes ahead");
         self.runs(told.slot, mask, pc, now, ahead);
         let now_run = self.members(told.slot);
@@ -523,7 +531,8 @@ impl Pipeline {
                 self.begin_any();
             }
             for slot in 0..self.slots.len() {
-                if self.slots[slot].runs.is_some() && self.random.u8(..8) == 0 {
+                let may_issue = |runs: &Running| self.t.cycle() >= runs.since + u64::from(STEER_TO_ISSUE);
+                if self.slots[slot].runs.as_ref().is_some_and(may_issue) && self.random.u8(..8) == 0 {
                     let cycles = self.random.u32(1..20);
                     self.issues(slot, cycles);
                 }
@@ -691,6 +700,10 @@ impl Pipeline {
         assert_eq!(self.refused, Some(Refusal { cause, slot, pc, threads: threads.into() }));
     }
 
+    fn assert_shows_at(&self, warps: &[(u64, &str)]) {
+        assert_eq!(self.shows(), warps.iter().map(|&(pc, warp)| (pc, warp.to_string())).collect::<Vec<_>>());
+    }
+
     fn assert_shows(&self, pc: u64, warps: &[&str]) {
         assert_eq!(self.shows(), warps.iter().map(|warp| (pc, warp.to_string())).collect::<Vec<_>>());
     }
@@ -718,6 +731,28 @@ impl Pipeline {
         slots.into_iter().for_each(|slot| self.tell(slot, control));
     }
 
+    /// A slot comes to a control instruction: in which cycles after its outcome a warp is steered.
+    fn steered_after(&mut self, slot: usize, control: &Control) -> Vec<usize> {
+        let jump = self.cycle(None, Some(Resolving::of(slot, control)));
+        let told = self.outcome(slot, control, jump);
+        let mut running = self.shows().len() - 1;
+        let mut outcome = Some(told);
+        let mut steered = Vec::new();
+        for cycle in 0..40 {
+            self.cycle(outcome.take(), None);
+            if self.shows().len() > running {
+                steered.push(cycle);
+                running += 1;
+            }
+        }
+        steered
+    }
+
+    /// The instruction before a stop pc.
+    fn arrival(&self, stop: u64) -> Control {
+        self.control(OutcomeKind::Arrived, stop - 1, stop, EVERYBODY, meets_at(0))
+    }
+
     /// All warps that run call a function.
     fn call(&mut self, pc: u64, function: u64) {
         let jump =
@@ -735,7 +770,7 @@ impl Pipeline {
     fn arrive(&mut self, stop: u64) {
         let slots: Vec<usize> = (0..self.slots.len()).filter(|&slot| self.runs_with_block(slot)).collect();
         assert!(slots.iter().all(|&slot| self.asks(slot).2 == Some(stop)), "all stop at {stop}");
-        let control = self.control(OutcomeKind::Arrived, stop - 1, stop, EVERYBODY, meets_at(0));
+        let control = self.arrival(stop);
         slots.into_iter().for_each(|slot| self.tell(slot, &control));
     }
 }
@@ -796,6 +831,80 @@ fn writes_are_waited_for() {
     assert_eq!(p.shows(), vec![]);
     p.settle();
     p.assert_shows(C, &["056x"]);
+}
+
+/// The cycles from the outcome of the last warp that arrives to the steering of each new one.
+#[test]
+fn how_long_going_on_takes() {
+    for compaction in [Compaction::SkipUniform, Compaction::Off, Compaction::Predict] {
+        let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
+        let branch = p.control(OutcomeKind::Branch, B - 1, C, "05", meets_at(D));
+        p.tell(0, &branch);
+        let off = compaction == Compaction::Off;
+        assert_eq!(p.steered_after(1, &branch), if off { vec![2, 3] } else { vec![2] });
+        // Its uppermost level is popped in the cycle in which others act.
+        let arrival = p.arrival(D);
+        if off {
+            p.tell(1, &arrival);
+        }
+        assert_eq!(p.steered_after(0, &arrival), [2, 3]);
+        p.tell(0, &arrival);
+        assert_eq!(p.steered_after(1, &arrival), [2, 3]);
+        p.assert_shows(D, &["0123", "4567"]);
+    }
+}
+
+/// The end of a loop that some threads have left before: the branch, and two cycles more to pop the level of those who
+/// meet there.
+#[test]
+fn how_long_popping_takes() {
+    let mut p = Pipeline::begun(&shape(4, 2), 2);
+    let leaves = p.control(OutcomeKind::Branch, B, F, "05", meets_at(F));
+    p.tell_all(&leaves);
+    p.assert_shows(B + 1, &["4123", "xx67"]);
+    let all_leave = p.control(OutcomeKind::Branch, B + 3, F, EVERYBODY, meets_at(F));
+    p.tell(0, &all_leave);
+    assert_eq!(p.steered_after(1, &all_leave), [4, 5]);
+    p.assert_shows(F, &["0123", "4567"]);
+}
+
+/// Where writes are under way when the last warp arrives, its block is chosen in a cycle of its own.
+#[test]
+fn going_on_after_writes() {
+    let mut p = Pipeline::begun(&shape(4, 2), 2);
+    let branch = p.control(OutcomeKind::Branch, B - 1, C, "056", meets_at(D));
+    p.tell(0, &branch);
+    // The write is done in the cycle after the outcome.
+    p.issues(1, 3);
+    assert_eq!(p.steered_after(1, &branch), [4]);
+}
+
+/// A warp that runs alone, while no other of its block has arrived, waits for none where its threads stay together.
+#[test]
+fn the_only_warp_does_not_wait() {
+    for compaction in [Compaction::SkipUniform, Compaction::Every, Compaction::Off] {
+        let mut p = Pipeline::begun(&Shape { compaction, ..shape(4, 2) }, 2);
+        let branch = p.control(OutcomeKind::Branch, B - 1, C, "01", meets_at(F));
+        p.tell(0, &branch);
+        // The other has arrived.
+        assert_eq!(p.steered_after(1, &branch), [2]);
+        let together = p.control(OutcomeKind::Branch, C, C + 4, EVERYBODY, meets_at(E));
+        assert_eq!(p.steered_after(0, &together), [0]);
+        p.assert_shows(C + 4, &["01xx"]);
+        let jump = p.control(OutcomeKind::Jump, C + 4, C, EVERYBODY, meets_at(F));
+        assert_eq!(p.steered_after(0, &jump), [0]);
+        let apart = p.control(OutcomeKind::Branch, C, C + 4, "1", meets_at(E));
+        assert_eq!(p.steered_after(0, &apart), [2]);
+        p.assert_shows(C + 4, &["x1xx"]);
+        p.arrive(E);
+        p.assert_shows(C + 1, &["0xxx"]);
+        p.arrive(E);
+        p.assert_shows(E, &["01xx"]);
+        // At the rpc of its block's top it arrives.
+        let to_rpc = p.control(OutcomeKind::Branch, E, F, EVERYBODY, meets_at(F));
+        assert_eq!(p.steered_after(0, &to_rpc), [2, 3]);
+        p.assert_shows(B, if compaction == Compaction::Off { &["xx23", "4567"] } else { &["4523", "xx67"] });
+    }
 }
 
 /// Static warps that stay as they are go on with a write under way; threads do not leave it behind.
@@ -1039,6 +1148,44 @@ fn capri_figure_7() {
     p.assert_shows(6, &["x56b", "xxax"]);
     p.arrive(F);
     p.assert_shows(F, &["0123", "4567", "89ab"]);
+}
+
+/// A warp that a branch does not part runs past the place where the branch's threads meet. Where nobody goes the other
+/// way it has lost nothing; else those who do come to it.
+#[test]
+fn a_whole_warp_runs_past_where_threads_meet() {
+    let begun = || Pipeline::begun(&Shape { compaction: Compaction::Predict, ..shape(4, 4) }, 3);
+    let mut p = begun();
+    let skip = p.control(OutcomeKind::Branch, 5, F, EVERYBODY, meets_at(F));
+    for slot in [2, 0] {
+        assert_eq!(p.steered_after(slot, &skip), [0]);
+        assert!(!p.runs_with_block(slot), "slot {slot} is ahead");
+    }
+    assert_eq!(p.steered_after(1, &skip), [0]);
+    assert!((0..3).all(|slot| p.runs_with_block(slot)), "all have come");
+    p.assert_shows(F, &["0123", "4567", "89ab"]);
+
+    let mut p = begun();
+    let branch = p.control(OutcomeKind::Branch, 5, F, "012345", meets_at(F));
+    p.tell(0, &branch);
+    p.tell(1, &branch);
+    p.tell(2, &branch);
+    assert_eq!(p.shows(), vec![(F, "0123".into()), (6, "xx67".into()), (6, "89ab".into())]);
+    assert_eq!([0, 1, 2].map(|slot| p.runs_with_block(slot)), [false, true, true]);
+    // Within the other side, too, and not where that side's threads meet those of the first.
+    let inner = p.control(OutcomeKind::Branch, 6, E, "689ab", meets_at(E));
+    p.tell(2, &inner);
+    assert!(!p.runs_with_block(2), "ahead of the inner branch's group");
+    p.tell(1, &inner);
+    p.assert_shows_at(&[(F, "0123"), (7, "xxx7"), (E, "89ab")]);
+    p.arrive(E);
+    p.assert_shows_at(&[(F, "0123"), (E, "xx67"), (E, "89ab")]);
+    let leaves = p.control(OutcomeKind::Branch, E, F, EVERYBODY, meets_at(F));
+    p.tell(2, &leaves);
+    p.assert_shows_at(&[(F, "0123"), (E, "xx67")]);
+    p.tell(1, &leaves);
+    p.assert_shows(F, &["0123", "4567", "89ab"]);
+    assert!((0..3).all(|slot| p.runs_with_block(slot)), "all have met");
 }
 
 /// `capri.txt` §3.3: each side of a branch says whether forming warps was worth it, that is, whether its fullest lane
