@@ -143,9 +143,12 @@ fn numbered(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
+/// Values of each draw that ran, by its number.
+type Drawn = Vec<(u64, BTreeMap<String, Value>)>;
+
 /// The draws of a combination are one row; of those that failed nothing is there.
 fn of_sweep(rows: &[&Map<String, Json>]) -> Vec<Row> {
-    let mut combinations: Vec<(String, Vec<(u64, BTreeMap<String, Value>)>)> = Vec::new();
+    let mut combinations: Vec<(String, Drawn)> = Vec::new();
     for row in rows {
         let option = |(key, value): (&String, &Json)| {
             format!("{key}={}", value.as_str().map_or_else(|| value.to_string(), String::from))
@@ -160,7 +163,7 @@ fn of_sweep(rows: &[&Map<String, Json>]) -> Vec<Row> {
             None => combinations.push((name, vec![of_draw])),
         }
     }
-    let row = |(name, draws): (String, Vec<(u64, BTreeMap<String, Value>)>)| {
+    let row = |(name, draws): (String, Drawn)| {
         if let [(_, values)] = &draws[..] {
             return Row { name, values: values.clone() };
         }
