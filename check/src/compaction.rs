@@ -21,6 +21,8 @@
 //!   [`Compaction::Predict`] that goes there as a whole goes on, or, where those of the top reconverge, waits for the
 //!   others to meet them, not to form warps: it bypasses. How many wait is counted beside the four classes
 //!   ([`Prediction::bypass_waits`]).
+//! * A warp that need not wait, since no other of its block runs and it does not part, counts as one that waits for itself
+//!   alone: it stalls, and becomes one warp. So it is counted alike whether the unit lets it go on or has it arrive.
 //! * Several choices may be the least: numbers are compared, not warps.
 //! * What a decision does to the branches behind it does not count.
 //! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits for the same warps as if it formed new ones,

@@ -279,6 +279,9 @@ impl<'a> Launch<'a> {
             Turn::Pop(left, warp) => self.popping.push_back((left - 1, warp)),
             Turn::Free => {
                 if let Some(slot) = self.starts.pop_front() {
+                    let harts = (slot * self.shape.lanes) as usize..((slot + 1) * self.shape.lanes) as usize;
+                    self.depth[harts.clone()].fill(0);
+                    self.calls[harts].iter_mut().for_each(Vec::clear);
                     self.begin(slot);
                 }
             }
@@ -513,13 +516,20 @@ impl<'a> Launch<'a> {
         let depth = self.depth[warp.harts[0] as usize];
         let meets = self.side_table.get(warp.pc as usize / 4).copied().flatten();
         let meets = meets.map(|entry| Meeting { at: entry.rpc, depth });
+        let number = |calls: &[u64]| {
+            let before = calls.last().copied().unwrap_or(0);
+            (before ^ u64::from(warp.pc + 4)).wrapping_mul(MIX).rotate_left(32)
+        };
         for &hart in &warp.harts {
             let (depth, calls) = (&mut self.depth[hart as usize], &mut self.calls[hart as usize]);
             match flow {
                 Flow::Call { .. } | Flow::IndirectCall => {
                     *depth = depth.wrapping_add(1);
-                    let before = calls.last().copied().unwrap_or(0);
-                    calls.push((before ^ u64::from(warp.pc + 4)).wrapping_mul(MIX).rotate_left(32));
+                    calls.push(number(calls));
+                }
+                Flow::Exchange => {
+                    calls.pop();
+                    calls.push(number(calls));
                 }
                 Flow::Return => {
                     *depth = depth.wrapping_sub(1);

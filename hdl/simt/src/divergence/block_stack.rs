@@ -28,7 +28,8 @@
 //! * When threads are formed anew, no register of any warp of the block awaits a write; so no instruction reads a
 //!   register that another dynamic warp still owes, and a slot's homes stay while a write of it is under way. Static
 //!   warps that stay as they are wait for no write.
-//! * An entry with all live threads of the block, and any with [`Compaction::Off`], has the static warps.
+//! * An entry with all live threads of the block has the static warps if none of them is ahead; any has them with
+//!   [`Compaction::Off`].
 //!
 //! The paper's warp count is a bit per slot here, `running`: the count is 0 when none is on. It holds the two targets
 //! of a branch as the block's two uppermost entries; here they become entries when the last warp has arrived.

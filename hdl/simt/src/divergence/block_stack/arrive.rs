@@ -14,7 +14,7 @@ pub struct Arrival<'a> {
     pub going: Option<Going>,
     /// The words of its slot and of its block.
     pub of_slot: OfSlot<Signal>,
-    /// 1 bit each: a branch; a jump; of which threads go, or may go, both ways, unless no other warp of the block runs.
+    /// 1 bit each: a branch; a jump; of which threads go both ways, or might, unless no other warp of the block runs.
     pub branches: Signal,
     pub jumps: Signal,
     pub parts: Signal,

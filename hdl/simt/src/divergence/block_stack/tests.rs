@@ -186,7 +186,7 @@ impl Pipeline {
         self.filling.is_some_and(|filling| filling.slot / self.group == block)
     }
 
-    /// No other warp of its block runs, and none has arrived to wait for it.
+    /// No other warp of its block runs, or is to be formed.
     fn is_lone(&self, slot: usize) -> bool {
         let block = slot / self.group;
         let runs = |other: usize| other != slot && self.slots[other].runs.is_some();
