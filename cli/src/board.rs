@@ -52,7 +52,7 @@ pub struct BoardArgs {
     #[arg(long)]
     list: bool,
     #[command(flatten)]
-    shape: Option<ShapeArgs>,
+    shape: ShapeArgs,
     #[command(flatten)]
     hardware: HardwareArgs,
 }
@@ -61,7 +61,7 @@ impl BoardArgs {
     pub fn run(self) -> Result<()> {
         let Some(board) = self.board.filter(|_| !self.list) else { return print(&boards()) };
         self.engine.check()?;
-        let (shape, seed) = match &self.shape {
+        let (shape, seed) = match self.shape.asked() {
             Some(shape) => (shape.shape()?, shape.seed),
             None => (usual(board)?, 1),
         };

@@ -28,7 +28,7 @@ pub struct Hash {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    shape: Option<ShapeArgs>,
+    shape: ShapeArgs,
     #[command(flatten)]
     hardware: HardwareArgs,
 }
@@ -57,7 +57,7 @@ impl Row {
 
 impl Hash {
     pub fn run(self) -> Result<()> {
-        let rows = match self.shape {
+        let rows = match self.shape.asked() {
             shape if self.all && (shape.is_some() || self.hardware.metrics) => {
                 bail!("--all has cores of its own: leave the options of a core away")
             }

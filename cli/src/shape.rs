@@ -245,6 +245,11 @@ impl ShapeArgs {
         usual.iter().map(shape).collect()
     }
 
+    /// These options, if the command line has any of them.
+    pub fn asked(&self) -> Option<&ShapeArgs> {
+        (!self.given.0.is_empty()).then_some(self)
+    }
+
     /// These options, and those of a host description where the command line has none.
     pub fn over(&self, core: &[CoreOption]) -> Result<ShapeArgs> {
         if core.is_empty() {

@@ -82,7 +82,7 @@ pub struct Synth {
     #[arg(long = "core", value_name = "OPTIONS", allow_hyphen_values = true)]
     cores: Vec<String>,
     #[command(flatten)]
-    shape: Option<ShapeArgs>,
+    shape: ShapeArgs,
     #[command(flatten)]
     hardware: HardwareArgs,
 }
@@ -174,10 +174,10 @@ impl Synth {
 
     /// The cores that are asked for.
     fn shapes(&self) -> Result<Vec<Shape>> {
-        if let Some(shape) = &self.shape {
+        if let Some(shape) = self.shape.asked() {
             buildable(shape.second_level.is_some(), false)?;
         }
-        let shapes = match &self.shape {
+        let shapes = match self.shape.asked() {
             shape if !self.cores.is_empty() && (shape.is_some() || self.hardware.metrics) => {
                 bail!("--core '{}': all options of a core stand in its quotes", self.cores[0])
             }
