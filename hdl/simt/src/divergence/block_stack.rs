@@ -246,7 +246,13 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(put_off = formed.valid | (start.valid & !start_ready));
     let (hold, _) = hold(m, outcome.valid, |_| put_off);
     let issued = store.warps.read(i.issue_slot);
-    let refused = Some(refused(&store, &arrival, &acting));
+    let refusal = refused(&store, &arrival, &acting);
+    // The core stops then. What ran elsewhere than its block may have gone ahead.
+    let had_refused = m.reg("had_refused", 1).reset(0u32);
+    had_refused.next((had_refused.q | refusal.valid) & !mixed.restart);
+    let formed_where_one_runs = forms & store.running.q.select(forming.into, 1);
+    m.assert("a_warp_is_formed_where_none_runs", had_refused.q | !formed_where_one_runs);
+    let refused = Some(refusal);
     let mixed_out = MixedOut {
         homes: issued.homes,
         written_homes: s.homes_bits().and_then(|_| store.warps.read(mixed.written).homes),

@@ -43,7 +43,6 @@ impl Store {
         let new = Formed { valid: to_form.any(), fixed: off | static_again, block: due.at, top: next_top };
         formed.next_if(forms | *forms_next, forms.mux(again, new));
 
-        m.assert("a_warp_is_formed_where_none_runs", !forms | !running.q.select(into, 1));
         // A static warp knows the homes of writes of lanes that it is formed without, too.
         let homes = homes.map(|homes| fixed.mux(into.repeat(s.lanes), homes));
         if let Some(regrouped) = &self.regrouped {
