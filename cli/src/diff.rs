@@ -62,6 +62,10 @@ struct Report {
     same: usize,
     within: usize,
     beyond: usize,
+    /// Values of which one file has draws that the other has not: these are left out.
+    unpaired: usize,
+    /// Texts of a run that are otherwise: the key, before, after.
+    texts: Vec<[String; 3]>,
     /// Those that changed.
     values: Vec<Changed>,
 }
@@ -89,13 +93,8 @@ impl Diff {
         let [before, after] = [file(&self.before)?, file(&self.after)?];
         let name = |path: &Path| path.display().to_string();
         let (from, to) = (name(&self.before), name(&self.after));
-        ensure!(
-            before.0 == after.0,
-            "{from} is of a {}, and {to} of a {}: both must be of the same",
-            before.0,
-            after.0
-        );
-        let keys: Vec<String> = match (before.0, &self.values[..]) {
+        ensure!(before.0 == after.0, "{from} is of {}, and {to} of {}: both must be of the same", before.0, after.0);
+        let keys: Vec<String> = match (&before.0, &self.values[..]) {
             (Kind::Run, []) => Vec::new(),
             (_, []) => USUAL.map(String::from).to_vec(),
             (_, asked) => {
@@ -141,11 +140,18 @@ fn compared(from: String, to: String, before: &[Row], after: &[Row], keys: &[Str
         same: 0,
         within: 0,
         beyond: 0,
+        unpaired: 0,
+        texts: Vec::new(),
         values: Vec::new(),
     };
     for old in before {
         let Some(new) = after.iter().find(|row| row.name == old.name) else { continue };
         report.rows += 1;
+        let other = |(key, text): (&String, &String)| {
+            let new = new.texts.get(key).filter(|new| *new != text)?;
+            Some([key.clone(), text.clone(), new.clone()])
+        };
+        report.texts.extend(old.texts.iter().filter_map(other));
         let all: Vec<&String> = if keys.is_empty() {
             let of_new = new.values.keys().filter(|key| !old.values.contains_key(*key));
             old.values.keys().chain(of_new).filter(|key| *key != OF_THE_HOST).collect()
@@ -154,13 +160,15 @@ fn compared(from: String, to: String, before: &[Row], after: &[Row], keys: &[Str
         };
         for key in all {
             let [old_value, new_value] = [old, new].map(|row| row.values.get(key).cloned().unwrap_or_default());
+            let (old_value, new_value, unpaired) = old_value.paired(&new_value);
+            report.unpaired += usize::from(unpaired);
             if old_value == new_value {
                 report.same += usize::from(old_value.mean.is_some());
                 continue;
             }
             let beyond = old_value.differs(&new_value);
             *if beyond { &mut report.beyond } else { &mut report.within } += 1;
-            let ratio = old_value.mean.zip(new_value.mean).filter(|(old, _)| *old != 0.0).map(|(old, new)| new / old);
+            let ratio = old_value.ratio(&new_value);
             let (row, value) = (old.name.clone(), key.clone());
             report.values.push(Changed { row, value, before: old_value, after: new_value, ratio, beyond });
         }
@@ -193,6 +201,12 @@ fn text(report: &Report, all: bool) -> String {
         for row in rows {
             text += &format!("only in {file}: {row}\n");
         }
+    }
+    for [key, before, after] in &report.texts {
+        text += &format!("{key}: {before} before, {after} after\n");
+    }
+    if report.unpaired > 0 {
+        text += &format!("draws that only one file has are left out, in {} values\n", report.unpaired);
     }
     let Report { rows, same, within, beyond, .. } = report;
     let rows = if *rows == 1 { "1 row".into() } else { format!("{rows} rows") };
@@ -261,5 +275,11 @@ mod tests {
         assert_eq!(report.values[0].row, "kernel=gcd lanes=4");
         let report = of(sweep([100, 200]), sweep([110, 190]), &["cycles"]);
         assert_eq!((report.beyond, report.within), (0, 1));
+        // A draw that failed is compared with nothing.
+        let mut failed = sweep([50, 7]);
+        failed["rows"][1]["ok"] = false.into();
+        let report = of(sweep([100, 200]), failed, &["cycles"]);
+        assert_eq!((report.values[0].ratio, report.unpaired), (Some(0.5), 1));
+        assert!(text(&report, false).contains("draws that only one file has are left out"));
     }
 }

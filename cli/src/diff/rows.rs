@@ -1,26 +1,28 @@
 //! What a file has: rows with a name and values, each with its spread.
 
+use crate::study::draws::mean;
 use crate::sweep::table::leaves;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The command that wrote a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What wrote a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     Run,
-    Study,
+    /// Its name.
+    Study(String),
     Sweep,
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Run => "run",
-            Kind::Study => "study",
-            Kind::Sweep => "sweep",
-        })
+        match self {
+            Kind::Run => f.write_str("a run"),
+            Kind::Study(name) => write!(f, "the study {name}"),
+            Kind::Sweep => f.write_str("a sweep"),
+        }
     }
 }
 
@@ -30,6 +32,8 @@ pub struct Row {
     pub name: String,
     /// By their keys, with dots between them.
     pub values: BTreeMap<String, Value>,
+    /// Of a run, what is no number.
+    pub texts: BTreeMap<String, String>,
 }
 
 /// A number. A row that lacks it has none.
@@ -50,14 +54,42 @@ impl Value {
     }
 
     fn drawn(draws: BTreeMap<u64, f64>) -> Value {
+        if draws.is_empty() {
+            return Value::default();
+        }
         let values = || draws.values().copied();
         let range = [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)];
-        Value { mean: Some(values().sum::<f64>() / draws.len() as f64), range: Some(range), draws }
+        let range = (draws.len() > 1).then_some(range);
+        Value { mean: Some(values().sum::<f64>() / draws.len() as f64), range, draws }
     }
 
-    /// Whether the other is beyond the spread of both.
+    /// Both in the draws that both have, if they have draws; and whether one has more.
+    pub fn paired(&self, other: &Value) -> (Value, Value, bool) {
+        if self.draws.keys().eq(other.draws.keys()) {
+            return (self.clone(), other.clone(), false);
+        }
+        let of = |own: &Value, other: &Value| {
+            let both = own.draws.iter().filter(|(draw, _)| other.draws.contains_key(draw));
+            Value::drawn(both.map(|(draw, value)| (*draw, *value)).collect())
+        };
+        (of(self, other), of(other, self), true)
+    }
+
+    /// The other over this: the geometric mean over draws, where both have the same ones, else of the means; none where that
+    /// is no number.
+    pub fn ratio(&self, other: &Value) -> Option<f64> {
+        let pairs: Vec<(f64, f64)> = self.draws.values().copied().zip(other.draws.values().copied()).collect();
+        let ratio = if pairs.is_empty() {
+            other.mean? / self.mean?
+        } else {
+            mean(pairs.iter().map(|(before, after)| after / before))
+        };
+        ratio.is_finite().then_some(ratio)
+    }
+
+    /// Whether the other is beyond the spread of both. Those with draws have the same.
     pub fn differs(&self, other: &Value) -> bool {
-        if self.draws.len() > 1 && self.draws.keys().eq(other.draws.keys()) {
+        if !self.draws.is_empty() && !other.draws.is_empty() {
             let pairs = || self.draws.values().zip(other.draws.values());
             return pairs().all(|(before, after)| before < after) || pairs().all(|(before, after)| before > after);
         }
@@ -85,6 +117,9 @@ fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return format!("{value:.0}");
     }
+    if !(1e-6..1e15).contains(&value.abs()) {
+        return format!("{value:.3e}");
+    }
     let before = value.abs().log10().floor().max(-9.0) as i32 + 1;
     format!("{value:.*}", (4 - before).max(1) as usize)
 }
@@ -94,11 +129,12 @@ pub fn read(json: &Json) -> Option<(Kind, Vec<Row>)> {
     let object = json.as_object()?;
     let Some(rows) = object.get("rows").and_then(Json::as_array) else {
         object.get("cycles")?;
-        return Some((Kind::Run, vec![Row { name: String::new(), values: once(json) }]));
+        let texts = leaves(json).into_iter().filter_map(|(key, value)| Some((key, value.as_str()?.to_string())));
+        return Some((Kind::Run, vec![Row { name: String::new(), values: once(json), texts: texts.collect() }]));
     };
     let rows: Vec<&Map<String, Json>> = rows.iter().map(Json::as_object).collect::<Option<_>>()?;
-    if object.contains_key("study") {
-        return Some((Kind::Study, numbered(rows.into_iter().map(of_study).collect())));
+    if let Some(name) = object.get("study").and_then(Json::as_str) {
+        return Some((Kind::Study(name.into()), numbered(rows.into_iter().map(of_study).collect())));
     }
     rows.first().is_none_or(|row| row.contains_key("options")).then(|| (Kind::Sweep, of_sweep(&rows)))
 }
@@ -127,7 +163,7 @@ fn of_study(row: &Map<String, Json>) -> Row {
             value.range = Some(range);
         }
     }
-    Row { name: name.join(" "), values }
+    Row { name: name.join(" "), values, texts: BTreeMap::new() }
 }
 
 /// Rows of one name get a number.
@@ -164,16 +200,14 @@ fn of_sweep(rows: &[&Map<String, Json>]) -> Vec<Row> {
         }
     }
     let row = |(name, draws): (String, Drawn)| {
-        if let [(_, values)] = &draws[..] {
-            return Row { name, values: values.clone() };
-        }
         let mut values: BTreeMap<String, BTreeMap<u64, f64>> = BTreeMap::new();
         for (draw, of_draw) in draws {
             for (key, value) in of_draw {
                 values.entry(key).or_default().extend(value.mean.map(|mean| (draw, mean)));
             }
         }
-        Row { name, values: values.into_iter().map(|(key, draws)| (key, Value::drawn(draws))).collect() }
+        let values = values.into_iter().map(|(key, draws)| (key, Value::drawn(draws))).collect();
+        Row { name, values, texts: BTreeMap::new() }
     };
     combinations.into_iter().map(row).collect()
 }
@@ -185,15 +219,15 @@ mod tests {
 
     #[test]
     fn numbers_have_four_digits() {
-        let texts = [0.123456, 12.3456, 123456.75, 3.0, 0.0, -1.5].map(number);
-        assert_eq!(texts, ["0.1235", "12.35", "123456.8", "3", "0", "-1.500"]);
+        let texts = [0.123456, 12.3456, 123456.75, 3.0, 0.0, -1.5, 1e300, 1e-9].map(number);
+        assert_eq!(texts, ["0.1235", "12.35", "123456.8", "3", "0", "-1.500", "1.000e300", "1.000e-9"]);
     }
 
     #[test]
     fn files_are_told_apart() {
         let kind = |json: Json| read(&json).map(|(kind, rows)| (kind, rows.len()));
         assert_eq!(kind(json!({ "cycles": 5 })), Some((Kind::Run, 1)));
-        assert_eq!(kind(json!({ "study": "order", "rows": [] })), Some((Kind::Study, 0)));
+        assert_eq!(kind(json!({ "study": "order", "rows": [] })), Some((Kind::Study("order".into()), 0)));
         assert_eq!(kind(json!({ "rows": [{ "options": {}, "result": { "cycles": 1 } }] })), Some((Kind::Sweep, 1)));
         for other in [json!([1]), json!({ "a": 1 }), json!({ "rows": [{ "a": 1 }] }), json!({ "rows": [7] })] {
             assert_eq!(kind(other), None);

@@ -13,7 +13,8 @@ fn runs_and_sweeps_are_compared() {
     let equal = place.good("diff a.json a.json --exit-code");
     assert!(equal.starts_with("1 row in both: 0 values changed beyond the spread, 0 within it, "), "{equal}");
     let text = place.good("diff a.json b.json");
-    assert!(text.contains("\ncycles ") && text.contains(" % ") || text.contains(" %\n"), "{text}");
+    assert!(text.contains("\ncycles ") && text.contains(" %\n"), "{text}");
+    assert!(text.contains("\ndivergence: stack before, path-table after\n"), "{text}");
     let json: Value = serde_json::from_str(&place.good("diff a.json b.json --json --values cycles")).unwrap();
     let [change] = &json["values"].as_array().unwrap()[..] else { panic!("{json}") };
     let mean = |side: &str| change[side]["mean"].as_f64().unwrap();

@@ -228,7 +228,10 @@ fn progress_is_for_terminals() {
     }
     let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
     let typed = read("typed");
-    assert!(typed.contains("/4000.00M cycles, ") && typed.contains(", 1/1 threads live, at most "), "{typed}");
+    assert!(
+        typed.contains("/4000.00M cycles, ") && typed.contains(", 1/1 threads live, SIMT efficiency 100.0 %, at most "),
+        "{typed}"
+    );
     assert_eq!(json(&read("out"))["interrupted"], true);
 }
 
