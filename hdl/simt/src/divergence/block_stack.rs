@@ -247,9 +247,11 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let (hold, _) = hold(m, outcome.valid, |_| put_off);
     let issued = store.warps.read(i.issue_slot);
     let refusal = refused(&store, &arrival, &acting);
-    // The core stops then. What ran elsewhere than its block may have gone ahead.
+    // The core stops then, until nobody lives and it is launched again. What ran elsewhere than its block may have gone
+    // ahead.
     let had_refused = m.reg("had_refused", 1).reset(0u32);
-    had_refused.next((had_refused.q | refusal.valid) & !mixed.restart);
+    let anew = mixed.restart & !store.live.q.any();
+    had_refused.next((had_refused.q & !anew) | refusal.valid);
     let formed_where_one_runs = forms & store.running.q.select(forming.into, 1);
     m.assert("a_warp_is_formed_where_none_runs", had_refused.q | !formed_where_one_runs);
     let refused = Some(refusal);
