@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_sim::verilator::cache;
 use heddle_testbench::Program;
-use heddle_testbench::compile::{CompileError, Compiler, FILES, Job};
+use heddle_testbench::compile::{CompileError, Compiler, FILES, Job, is_source};
 use heddle_testbench::described::Description;
 use std::fs;
 use std::io::Write as _;
@@ -54,9 +54,7 @@ impl Build {
         };
         let first = sources[0].file_stem().unwrap_or_default();
         let out = self.out.unwrap_or_else(|| Path::new(first).with_extension("elf"));
-        if sources.contains(&out) {
-            bail!("{} is a source: -o names the program that is made of it", out.display());
-        }
+        refuse(&out, &sources)?;
         if self.show {
             let (compiler, files) = (Compiler::find()?, files()?);
             let job = Job { files: &files, sources: &sources, flags: &flags, objects: Path::new(""), out: &out };
@@ -75,6 +73,21 @@ impl Build {
         let (code, data) = (bytes(false), bytes(true));
         print(&format!("{}: {code} bytes of program, {data} of data\n", out.display()))
     }
+}
+
+/// Refuses a program that would take the place of what it is made of, or has the name of such.
+fn refuse(out: &Path, sources: &[PathBuf]) -> Result<()> {
+    let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.into());
+    let shown = out.display();
+    if sources.iter().any(|source| place(source) == place(out)) {
+        bail!("{shown} is a source: -o names the program that is made of it");
+    }
+    let named = match () {
+        () if is_source(out) => "source",
+        () if out.file_name().is_some_and(|name| name == FOLDER_FILE) => "host description",
+        () => return Ok(()),
+    };
+    bail!("{shown} has the name of a {named}: -o names the program, such as NAME.elf")
 }
 
 /// The host description of a folder.

@@ -89,12 +89,13 @@ impl Cosim {
         let interrupt = Interrupt::catch()?;
         let target = Target::find(&self.target)?;
         let shape = self.shape.over(&target.core())?.shape()?;
-        let target = self.grid.of(target, &shape)?;
+        let mut target = self.grid.of(target, &shape)?;
         target.program.check(&shape).with_context(|| target.name.clone())?;
         let seed = self.shape.seed;
         if let Some(board) = self.netlist {
             return netlist::run(board, &target, &shape, seed, self.json, &interrupt);
         }
+        target.end_at(&interrupt);
         let directory = Arc::new(Directory::new(&design(&shape)?));
         let signals = directory.outputs.len() + directory.probes.len();
 

@@ -105,7 +105,8 @@ impl Host {
         for lacks in lacking(&target.program, &shape) {
             eprintln!("warning: {}: the program has {lacks}, and the core has not", target.name);
         }
-        let target = self.grid.of(target, &shape)?;
+        let mut target = self.grid.of(target, &shape)?;
+        target.end_at(&interrupt);
         let mut report = Report::new(target.name.clone(), &self.port, self.baud, core);
         report.expectation = target.expectation();
         let result = self.on(client, patience, &shape, &target, seen, &mut report);

@@ -39,6 +39,11 @@ impl Interrupt {
         if self.pressed.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
+    /// What is set then.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        self.pressed.clone()
+    }
+
     /// The result of a step, or an interruption if there was one, whatever the step says: Ctrl-C at a terminal ends the
     /// step's children too.
     pub fn or<T>(&self, result: Result<T>) -> Result<T> {

@@ -5,6 +5,7 @@ use crate::output::print;
 use crate::target::FOLDER_FILE;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use heddle_testbench::compile::quoted;
 use heddle_testbench::kernels;
 use std::path::PathBuf;
 
@@ -31,17 +32,24 @@ const README: &str = include_str!("new/README.md");
 
 impl New {
     pub fn run(self) -> Result<()> {
-        let shown = self.name.display().to_string();
+        let Some(shown) = self.name.to_str().filter(|name| !name.contains(char::is_control)) else {
+            bail!("{:?}: wanted is a name in UTF-8, without line breaks and other control characters", self.name);
+        };
         if self.name.is_dir() {
             let mut entries = self.name.read_dir().with_context(|| format!("cannot read {shown}"))?;
             if entries.next().is_some() {
                 bail!("{shown} is there and not empty: name another folder, or empty this one");
             }
         }
-        // A kernel's name is a kernel.
-        let run = if kernels::find(&shown).is_ok() { format!("./{shown}") } else { shown.clone() };
-        let title = self.name.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let filled = |text: &str| text.replace("{name}", &title).replace("{run}", &run);
+        // A kernel's name is a kernel, and what begins with a dash an option.
+        let typed = |name: &str| {
+            let here = if name.starts_with('-') || kernels::find(name).is_ok() { "./" } else { "" };
+            quoted(&format!("{here}{name}"))
+        };
+        let run = typed(shown);
+        let title = self.name.file_name().unwrap_or("kernel".as_ref()).to_string_lossy();
+        let elf = typed(&format!("{title}.elf"));
+        let filled = |text: &str| text.replace("{name}", &title).replace("{elf}", &elf).replace("{run}", &run);
         let files = [("kernel.c", KERNEL), (FOLDER_FILE, DESCRIPTION), ("README.md", README)];
         let entries = files.map(|(name, text)| Entry { name: name.into(), text: filled(text) });
         write_folder(&self.name, &entries)?;

@@ -107,7 +107,7 @@ enum Reference {
 
 impl Run {
     pub fn run(self) -> Result<()> {
-        let (target, shape) = self.on_core(self.program()?)?;
+        let (mut target, shape) = self.on_core(self.program()?)?;
         if self.watch && shape.divergence.capabilities().mixes_warps {
             bail!(
                 "--watch shows the paths of each warp, and {} forms warps anew; see --timeline",
@@ -118,6 +118,7 @@ impl Run {
             bail!("--watch draws on a terminal, and standard error is none; see --trace and --timeline");
         }
         let interrupt = Interrupt::catch()?;
+        target.end_at(&interrupt);
         let mut image = image_file(self.image.as_deref(), &target)?;
         let seen = Outcome::create(&target)?;
         let timeline = self.timeline(&target, &shape)?;

@@ -264,6 +264,9 @@ impl ShapeArgs {
             || options.get_arguments().filter_map(|argument| argument.get_long()).filter(|name| *name != "seed");
         let mut words = Vec::new();
         for CoreOption { key, value, place } in core {
+            if key == "seed" {
+                bail!("{place}: the seed is no option of the core: it is `--seed` of the run");
+            }
             if !names().any(|name| name == key) {
                 bail!("{place}: the core has no option `{key}`{}", suggestion(nearest(key, names())));
             }
@@ -271,8 +274,20 @@ impl ShapeArgs {
             command().try_get_matches_from([&word]).map_err(|error| anyhow!("{place}: {}", usage_line(&error)))?;
             words.push(word);
         }
-        let matches = command().try_get_matches_from(words.iter().chain(&self.given.0))?;
-        Ok(ShapeArgs { seed: self.seed, ..ShapeArgs::from_arg_matches(&matches)? })
+        let with = |words: &[String]| -> Result<ShapeArgs> {
+            let matches = command().try_get_matches_from(words.iter().chain(&self.given.0))?;
+            Ok(ShapeArgs { seed: self.seed, ..ShapeArgs::from_arg_matches(&matches)? })
+        };
+        let all = with(&words)?;
+        let Err(why) = all.shape() else { return Ok(all) };
+        // It is the option without which there is a core.
+        for (at, CoreOption { place, .. }) in core.iter().enumerate() {
+            let others = [&words[..at], &words[at + 1..]].concat();
+            if with(&others).is_ok_and(|others| others.shape().is_ok()) {
+                bail!("{place}: {why:#}");
+            }
+        }
+        Ok(all)
     }
 
     /// The shape, if it can be built.
@@ -576,7 +591,10 @@ mod tests {
         assert_eq!(of_line.divergence, Divergence::default());
         let error = |key: &str, value: &str| options("").unwrap().over(&[core(key, value)]).unwrap_err().to_string();
         assert_eq!(error("lane", "4"), "h.toml:3: the core has no option `lane`; did you mean `lanes`?");
-        assert!(error("seed", "4").starts_with("h.toml:3: the core has no option `seed`"));
+        assert_eq!(error("seed", "4"), "h.toml:3: the seed is no option of the core: it is `--seed` of the run");
+        assert!(error("lanes", "3").starts_with("h.toml:3: "), "{}", error("lanes", "3"));
+        let of_line = options("--lanes 3").unwrap().over(&[core("warps", "4")]).unwrap();
+        assert!(of_line.shape().is_err());
         assert!(error("lanes", "x").starts_with("h.toml:3: invalid value 'x' for '--lanes <N>'"));
     }
 

@@ -116,6 +116,7 @@ impl Sweep {
         let threads = self.jobs.map_or(threads, |jobs| jobs as usize);
         let folder = self.paths.clone().unwrap_or_else(|| command::folder_of(&self.file));
         let mut plan = Plan::new(&name, &file, &folder)?;
+        plan.end_at(&interrupt);
         let table = Table::new(&name, &file, plan.command)?;
         let results = self.results.clone().unwrap_or_else(|| self.file.with_extension("results"));
         if let Some(folder_of_flow) = &self.snakemake {

@@ -1,6 +1,7 @@
 //! What a subcommand works on: a built-in kernel, an ELF file, sources of one, or a folder with a host description.
 
 use crate::build;
+use crate::interrupt::Interrupt;
 use anyhow::{Context, Result, bail};
 use heddle_testbench::Program;
 use heddle_testbench::compile::is_source;
@@ -51,7 +52,7 @@ impl Target {
     pub fn built(arguments: &[String], flags: &[String]) -> Result<Target> {
         let argument = &arguments[0];
         let path = Path::new(argument);
-        if arguments.len() > 1 || is_source(path) {
+        if arguments.len() > 1 || is_source(path) && !path.is_dir() {
             if let Some(other) = arguments.iter().find(|other| !is_source(Path::new(other))) {
                 bail!("{other}: of several files wanted are sources of one program, .c, .S, .s, .o or .a");
             }
@@ -138,6 +139,13 @@ impl Target {
         }
         let name = named(kernel.name);
         Ok(Target { name, program: other.program, elf: other.elf, ..self })
+    }
+
+    /// The reference of a host description ends at Ctrl-C. A machine is told by who watches it.
+    pub fn end_at(&mut self, interrupt: &Interrupt) {
+        if let Some(described) = &mut self.described {
+            described.driver.set_interrupted(interrupt.flag());
+        }
     }
 
     /// Runs the program on a device that has it loaded: a driver with its inputs and checks, or a file's launch.

@@ -53,14 +53,16 @@ struct Row {
 /// Runs the program with what `options` ask for, and with all that differs from it in what threads wait for.
 pub fn tune(target: Target, elf: &[u8], options: &Options, launch: Launch, draws: DrawsArgs) -> Result<Tuning> {
     let shape = shape(&launch.shape.over(&target.core())?, options.barriers)?;
-    let target = Arc::new(launch.target(target, &shape)?);
+    let interrupt = Interrupt::catch()?;
+    let mut target = launch.target(target, &shape)?;
+    target.end_at(&interrupt);
+    let target = Arc::new(target);
     let Prediction { regions, .. } = predict(elf, options).with_context(|| target.name.clone())?;
     let asked: Vec<Choice> = regions.iter().map(|(_, asked, _)| *asked).collect();
     let regions = named(regions);
     let jitter = shape.simulated_timing().map_or(0, |timing| timing.jitter);
     // Without inputs and chance, all draws are one.
     let draws = if !target.has_inputs() && jitter == 0 { DrawsArgs { draws: 1 } } else { draws };
-    let interrupt = Interrupt::catch()?;
     let machine = launch.options();
     let drive: Drive = Arc::new({
         let target = target.clone();

@@ -149,17 +149,18 @@ pub struct Step {
 /// As it can be typed.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
         for (at, word) in self.words.iter().enumerate() {
-            let (word, space) = (word.to_string_lossy(), if at == 0 { "" } else { " " });
-            if !word.is_empty() && word.chars().all(plain) {
-                write!(f, "{space}{word}")?;
-            } else {
-                write!(f, "{space}'{}'", word.replace('\'', r"'\''"))?;
-            }
+            let space = if at == 0 { "" } else { " " };
+            write!(f, "{space}{}", quoted(&word.to_string_lossy()))?;
         }
         Ok(())
     }
+}
+
+/// A word as it is typed in a shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.into() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// Whether a path is of what [`Compiler::build`] takes, by its name.
@@ -216,6 +217,8 @@ impl Compiler {
                 }
             }
         }
+        // Start-up code last: what is wrong with the flags is said of a user's source.
+        steps.rotate_left(1);
         steps.push(self.link(job, objects)?);
         Ok(steps)
     }

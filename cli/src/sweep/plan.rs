@@ -111,6 +111,15 @@ impl Plan {
         Ok(plan)
     }
 
+    /// References of host descriptions end at Ctrl-C.
+    pub fn end_at(&mut self, interrupt: &Interrupt) {
+        for planned in &mut self.combinations {
+            if let How::Here(ready) = &mut planned.how {
+                ready.end_at(interrupt);
+            }
+        }
+    }
+
     /// A combination that runs, or is refused.
     fn add(&mut self, name: &str, combination: Combination, folder: &Path) -> Result<()> {
         let wrong = |why: String| anyhow!("{name}: {combination}: {why}");

@@ -44,6 +44,11 @@ impl Ready {
         }
     }
 
+    /// Its reference ends at Ctrl-C.
+    pub fn end_at(&mut self, interrupt: &Interrupt) {
+        self.target.end_at(interrupt);
+    }
+
     /// Runs of the same machine have the same.
     pub fn machine(&self) -> String {
         let MachineOptions { engine, checks, monitors, .. } = self.run.options();

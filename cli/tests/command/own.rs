@@ -5,7 +5,9 @@ use heddle_testbench::compile::Compiler;
 use serde_json::Value;
 use std::fs;
 use std::io::Write as _;
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// A place with the folder that `heddle new` makes; `None`, said aloud, without a compiler.
 fn own(what: &str) -> Option<Place> {
@@ -51,7 +53,7 @@ fn a_new_folder_runs_as_it_is_and_as_the_guide_shows_it() {
     for options in ["--lanes 1 --warps 1", "--lanes 64 --warps 1 --divergence stack --check iss", "--seed 2"] {
         let text = place.good(&format!("run mine {options}"));
         assert!(
-            text.starts_with("mine                 right: 1024 results are what mine/heddle.toml expects\n"),
+            text.starts_with("mine                 right: 1000 results are what mine/heddle.toml expects\n"),
             "{text}"
         );
     }
@@ -66,9 +68,76 @@ fn a_new_folder_is_whole_or_not_there() {
     assert!(place.good("new empty/").contains("heddle run empty/ "));
     // A kernel's name is a kernel.
     assert!(place.good("new gcd").contains("heddle run ./gcd "));
+    // What a shell or the command would take for something else is shown as it has to be typed.
+    let new = |name: &str| {
+        let output = place.command("new").args(["--", name]).output().unwrap();
+        (output.status.code(), texts(&output))
+    };
+    for (name, typed) in [("-x", "./-x"), ("it's mine", r"'it'\''s mine'")] {
+        let (code, (text, error)) = new(name);
+        assert_eq!((code, error.as_str()), (Some(0), ""));
+        assert!(text.contains(&format!("\n  heddle run {typed}    builds it")), "{text}");
+        let readme = fs::read_to_string(place.path().join(name).join("README.md")).unwrap();
+        assert!(readme.contains(&format!("heddle run {typed} --divergence stack ")), "{readme}");
+    }
+    let readme = fs::read_to_string(place.path().join("-x/README.md")).unwrap();
+    assert!(readme.contains("heddle build ./-x -o ./-x.elf "), "{readme}");
+    let (code, (text, error)) = new("a\nb");
+    assert_eq!((code, text.as_str()), (Some(1), ""));
+    assert!(error.starts_with(r#"error: "a\nb": wanted is a name in UTF-8, without line breaks"#), "{error}");
+    assert!(!place.path().join("a\nb").exists());
     place.file("file", b"");
     assert!(place.bad("new file").starts_with("cannot write folder file: it is there and not a folder"));
     assert!(place.bad("new file/mine").starts_with("cannot write folder file/mine"));
+}
+
+#[test]
+fn a_folder_may_have_the_name_of_a_source() {
+    let Some(place) = own("a folder that is named as sources are") else { return };
+    place.good("new x.c");
+    assert!(place.good(&format!("run x.c {SMALL}")).starts_with("x.c                  right: 1000 results "));
+    assert!(place.good("build x.c").starts_with("kernel.elf: "));
+}
+
+/// Zeros end at once, and of more than there is room for there are as many as there is.
+#[test]
+fn the_kernel_of_a_new_folder_ends_for_all_inputs_within_its_buffers() {
+    let Some(place) = own("zeros") else { return };
+    change(&place, "heddle.toml", "[arguments]\nlength = 1000", "[arguments]\nlength = 100000");
+    change(&place, "heddle.toml", "steps = { length = 1000 }", "steps = {}");
+    change(&place, "heddle.toml", "from = 1, to = 1000", "from = 0, to = 3");
+    let text = place.good(&format!("run mine {SMALL}"));
+    assert!(text.starts_with("mine                 right: 1024 results "), "{text}");
+    let zeros = place.good(&format!("run mine {SMALL} --set length=0"));
+    assert!(zeros.contains("\nsteps[..8]           0 0 0 0 0 0 0 0\n"), "{zeros}");
+    // 3x + 1 is 0 in 32 bits.
+    change(&place, "heddle.toml", "from = 0, to = 3", "from = 1431655765, to = 1431655765");
+    let text = place.good(&format!("run mine {SMALL}"));
+    assert!(text.contains("\nsteps[..8]           1 1 1 1 1 1 1 1\n"), "{text}");
+}
+
+#[test]
+fn a_reference_is_interrupted() {
+    let Some(place) = own("a reference without an end") else { return };
+    change(&place, "kernel.c", "void expected(void) {", "void expected(void) {\n  for (;;) __asm__ volatile(\"\");");
+    change(&place, "heddle.toml", "# save = ", "save = ");
+    let mut command = place.command("run mine");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The file of the results is opened before the reference runs.
+    let opened = || {
+        let mut entries = fs::read_dir(place.path().join("mine")).unwrap();
+        entries.any(|entry| entry.unwrap().file_name().to_string_lossy().starts_with(".heddle-"))
+    };
+    while !opened() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before");
+        sleep(Duration::from_millis(10));
+    }
+    sleep(Duration::from_millis(300));
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(texts(&output).1, "error: mine: interrupted\n");
+    assert!(!opened());
 }
 
 #[test]
@@ -82,14 +151,14 @@ fn what_is_wrong_is_named_and_shown() {
     );
     change(&place, "heddle.toml", "# save = ", "save = ");
     let (text, error) = texts(&place.run(&format!("run mine {SMALL}")));
-    let wanted = "error: mine: wrong result: steps[7] is 34 (0x22), should be 33 (0x21); 3 of 1024 elements differ\n";
+    let wanted = "error: mine: wrong result: steps[7] is 34 (0x22), should be 33 (0x21); 3 of 1000 elements differ\n";
     assert_eq!(error, wanted);
     assert!(
         text.contains("\nsteps[..8]           87 43 36 19 73 114 19 34\nsaved                mine/steps.txt\n"),
         "{text}"
     );
     let saved = fs::read_to_string(place.path().join("mine/steps.txt")).unwrap();
-    assert_eq!((saved.lines().count(), saved.lines().nth(7)), (1024, Some("34")));
+    assert_eq!((saved.lines().count(), saved.lines().nth(7)), (1000, Some("34")));
     let (text, _) = texts(&place.run(&format!("run mine {SMALL} --json")));
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&report["ok"], &report["saved"][0]), (&false.into(), &"mine/steps.txt".into()));
@@ -99,14 +168,14 @@ fn what_is_wrong_is_named_and_shown() {
     change(&place, "heddle.toml", "reference = \"expected\"", "files = { steps = \"steps.txt\" }");
     change(&place, "heddle.toml", "buffers = [\"steps\"]", "");
     change(&place, "heddle.toml", "save = { steps = \"steps.txt\" }", "save = { steps = \"again.bin\" }");
-    assert!(place.good(&format!("run mine {SMALL}")).starts_with("mine                 right: 1024 results "));
-    assert_eq!(fs::read(place.path().join("mine/again.bin")).unwrap().len(), 4096);
+    assert!(place.good(&format!("run mine {SMALL}")).starts_with("mine                 right: 1000 results "));
+    assert_eq!(fs::read(place.path().join("mine/again.bin")).unwrap().len(), 4000);
 }
 
 #[test]
 fn pictures_grids_and_options_are_as_described_and_the_command_line_wins() {
     let Some(place) = own("pictures and grids") else { return };
-    let text = "[pictures.steps]\nwidth = 32\nheight = 32\ncolours = \"heat\"\nfile = \"steps.png\"\n";
+    let text = "[pictures.steps]\nwidth = 25\nheight = 40\ncolours = \"heat\"\nfile = \"steps.png\"\n";
     let path = place.path().join("mine/heddle.toml");
     let before = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{before}{text}")).unwrap();
@@ -148,7 +217,7 @@ fn sources_are_built_and_run() {
     place.good("build mine -o mine.elf");
     place.good("predict mine -o waits.elf --pdom");
     let waits = place.good("run mine --elf waits.elf --convergence-barriers 4 --lanes 4 --warps 1");
-    assert!(waits.starts_with("waits.elf of mine    right: 1024 results "), "{waits}");
+    assert!(waits.starts_with("waits.elf of mine    right: 1000 results "), "{waits}");
     place.file("s.toml", b"command = \"run\"\ndraws = 2\n[options]\nkernel = \"./mine\"\nlanes = [1, 2]\nwarps = 1\n");
     assert!(place.good("sweep s.toml").contains("4 run now"));
     assert!(place.good("sweep s.toml").contains("4 known"));
@@ -173,6 +242,20 @@ fn bad_sources_are_a_line_behind_what_the_compiler_says() {
     assert_eq!(place.bad("run a.c gcd"), format!("gcd: of several files {wanted}"));
     assert_eq!(place.bad("run mine a.c"), format!("mine: of several files {wanted}"));
     assert_eq!(place.bad("build a.c -o a.c"), "a.c is a source: -o names the program that is made of it");
+    std::os::unix::fs::symlink("a.c", place.path().join("soft.elf")).unwrap();
+    let absolute = place.path().join("a.c").display().to_string();
+    for out in ["./a.c", "mine/../a.c", "soft.elf", absolute.as_str()] {
+        let error = place.bad(&format!("build a.c -o {out}"));
+        assert_eq!(error, format!("{out} is a source: -o names the program that is made of it"));
+    }
+    for out in ["new.c", "mine/b.S", "x.o"] {
+        let error = place.bad(&format!("build a.c -o {out}"));
+        assert_eq!(error, format!("{out} has the name of a source: -o names the program, such as NAME.elf"));
+    }
+    let kernel = place.bad("build mine -o mine/kernel.c");
+    assert_eq!(kernel, "mine/kernel.c is a source: -o names the program that is made of it");
+    let toml = place.bad("build mine -o mine/heddle.toml");
+    assert_eq!(toml, "mine/heddle.toml has the name of a host description: -o names the program, such as NAME.elf");
     assert!(place.bad("build a.c -o none/a.elf").starts_with("cannot write none/a.elf: there is no such folder"));
     assert!(place.bad("build gone.c").starts_with("cannot read gone.c: No such file"));
     place.file("a.cpp", b"");
@@ -206,7 +289,7 @@ fn bad_descriptions_are_a_line_with_its_place() {
         error
     };
     assert_eq!(
-        bad("length = 1000", "lenght = 1000"),
+        bad("[arguments]\nlength = 1000", "[arguments]\nlenght = 1000"),
         "mine/heddle.toml:16: the program has no variable `lenght`; did you mean `length`?"
     );
     assert!(bad("[arguments]", "[argument]").ends_with("; did you mean `arguments`?"));
@@ -233,6 +316,12 @@ fn bad_descriptions_are_a_line_with_its_place() {
         bad("# save = { steps = \"steps.txt\" }", "save = { steps = \"none/steps.txt\" }")
             .ends_with("there is no such folder")
     );
+    let error = bad("# save = { steps = \"steps.txt\" }", "save = { steps = \"short.txt\", start = \"short.txt\" }");
+    assert_eq!(error, "mine/heddle.toml:28: short.txt is written twice: each result needs a file of its own");
+    change(&place, "heddle.toml", "lanes = 8", "lanes = 3");
+    let error = place.bad("run mine");
+    change(&place, "heddle.toml", "lanes = 3", "lanes = 8");
+    assert!(error.starts_with("mine/heddle.toml:8: "), "{error}");
     assert!(bad("# block_threads = 64", "block_threads = 3").ends_with("mine: blocks of 3 threads: the core has 2"));
     change(&place, "heddle.toml", "# block_threads = 64", "");
     change(&place, "kernel.c", "CAPACITY = 1024", "CAPACITY = 1 << 20");

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use thiserror::Error;
 
@@ -28,6 +30,7 @@ pub struct Driver {
     pub(super) saves: Vec<(PathBuf, View)>,
     pub(super) pictures: Vec<(View, Drawing, Option<PathBuf>)>,
     pub(super) fingerprint: String,
+    pub(super) interrupted: Arc<AtomicBool>,
 }
 
 /// Elements of a buffer that follow each other.
@@ -118,6 +121,11 @@ impl Driver {
     /// Asks for another grid than the description.
     pub fn set_grid(&mut self, grid: GridSpec) {
         self.grid = grid;
+    }
+
+    /// What is set when the run should end, for the reference; a device's launches end as the device has it.
+    pub fn set_interrupted(&mut self, interrupted: Arc<AtomicBool>) {
+        self.interrupted = interrupted;
     }
 
     /// Gives an argument or the first word of a buffer another value than the description does.

@@ -1,6 +1,7 @@
 //! The file of a host description: its tables, and the line of each thing in it.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -73,8 +74,8 @@ pub enum Word {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Grid {
-    pub blocks: Option<u32>,
-    pub block_threads: Option<u32>,
+    pub blocks: Option<NonZeroU32>,
+    pub block_threads: Option<NonZeroU32>,
     /// A thread for each of so many.
     pub items: Option<Spanned<u32>>,
 }
@@ -204,6 +205,22 @@ impl Description {
 /// What the parser says, in a line; of a field that does not exist, with the one that was probably meant.
 fn explained(message: &str) -> String {
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((wrong, wanted)) = line.rsplit_once(", expected ") {
+        let plain = match wanted {
+            "i128" => "a whole number",
+            "u32" => "a whole number from 0 to 4294967295",
+            "a nonzero u32" => "a whole number from 1 to 4294967295",
+            "u64" | "usize" => "a whole number from 0",
+            "a sequence" => "a list",
+            "a string" => "a text in quotes",
+            "a map" => "a table",
+            _ if wanted.starts_with("struct ") => "a table",
+            other => other,
+        };
+        if plain != wanted {
+            return format!("{wrong}, expected {plain}");
+        }
+    }
     let mut names = line.split('`').skip(1).step_by(2);
     match (line.starts_with("unknown field") || line.starts_with("unknown variant"), names.next()) {
         (true, Some(unknown)) => format!("{line}{}", suggestion(nearest(unknown, names))),

@@ -1,15 +1,21 @@
 //! What buffers should hold, by a function of the program: one thread of the instruction-set simulator runs it where
 //! `main` would be, in a memory of its own with the same arguments and buffers.
 
+use std::sync::atomic::Ordering;
+
 use heddle_simt::Shape;
 
 use super::driver::{Driver, DriverError};
 use crate::iss::Iss;
-use crate::kernels::{Device, KernelError};
+use crate::kernels::{Device, DeviceError, KernelError};
+use crate::machine::MachineError;
 use crate::program::Program;
 
 /// Instructions that it may take: seconds, but in tests.
 const MOST: u64 = if cfg!(test) { 1 << 12 } else { 1 << 28 };
+
+/// Instructions between looks at whether it should end.
+const POLL: u64 = 1 << 16;
 
 /// The machine after the function has returned.
 pub fn run(driver: &Driver, function: &str, device: &dyn Device, seed: u64) -> Result<Iss, KernelError> {
@@ -23,7 +29,10 @@ pub fn run(driver: &Driver, function: &str, device: &dyn Device, seed: u64) -> R
     let mut iss = Iss::new(program, &alone(device.shape())).map_err(|error| wrong(error.to_string()))?;
     driver.fill(&mut iss, seed)?;
     let mut begun = false;
-    for _ in 0..MOST {
+    for step in 0..MOST {
+        if step % POLL == 0 && driver.interrupted.load(Ordering::Relaxed) {
+            return Err(DeviceError::from(MachineError::Interrupted).into());
+        }
         // Start-up code calls `main`; the function may, too.
         if !begun && iss.hart(0).pc() == main {
             begun = true;

@@ -1,6 +1,8 @@
 //! A description against a program: what it names is there, and what it reads is read.
 
-use std::path::PathBuf;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::Spanned;
 
@@ -50,8 +52,8 @@ impl Description {
         let of = Of { description: self, program };
         let tables = &self.tables;
         let grid = GridSpec {
-            blocks: tables.grid.blocks,
-            block_threads: tables.grid.block_threads,
+            blocks: tables.grid.blocks.map(NonZeroU32::get),
+            block_threads: tables.grid.block_threads.map(NonZeroU32::get),
             items: tables.grid.items.as_ref().map(|items| *items.get_ref()),
         };
         if let (Some(items), Some(_)) = (&tables.grid.items, grid.blocks) {
@@ -88,10 +90,10 @@ impl Description {
             (Some(function), Some(_)) => of.function(function)?,
             (None, None) => {}
         }
-        let computed = check.buffers.iter().map(|name| of.whole(name)).collect::<Checked<_>>()?;
+        let computed = check.buffers.iter().map(|name| of.some(name)).collect::<Checked<_>>()?;
         let mut known = Vec::new();
         for (name, file) in &check.files {
-            let view = of.whole(name)?;
+            let view = of.some(name)?;
             let bytes = of.file(file, view.element, view.length)?;
             fingerprint.consume(&bytes);
             known.push((view, bytes));
@@ -102,6 +104,7 @@ impl Description {
         let mut pictures: Vec<(&Spanned<String>, &Picture)> = tables.pictures.iter().collect();
         pictures.sort_by_key(|(name, _)| name.span().start);
         let pictures = pictures.into_iter().map(|(name, picture)| of.picture(name, picture)).collect::<Checked<_>>()?;
+        of.no_file_twice()?;
 
         Ok(Driver {
             name: self.name().into(),
@@ -115,7 +118,18 @@ impl Description {
             saves,
             pictures,
             fingerprint: format!("{:x}", fingerprint.finalize()),
+            interrupted: Arc::default(),
         })
+    }
+}
+
+/// One path for all that lead to a file, which need not be there.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (path.canonicalize(), folder.canonicalize(), path.file_name()) {
+        (Ok(path), ..) => path,
+        (_, Ok(folder), Some(name)) => folder.join(name),
+        _ => path.components().collect(),
     }
 }
 
@@ -178,6 +192,16 @@ impl Of<'_> {
     /// All elements of a buffer: those that the description speaks of, or all that there are.
     fn whole(&self, name: &Spanned<String>) -> Checked<View> {
         self.named(name.get_ref(), name)
+    }
+
+    /// All elements of a buffer that is compared: one at least.
+    fn some(&self, name: &Spanned<String>) -> Checked<View> {
+        let view = self.whole(name)?;
+        if view.length == 0 {
+            let why = format!("check: `{}` has `length` 0: there is nothing to compare", view.name);
+            return Err(self.wrong(name, why));
+        }
+        Ok(view)
     }
 
     fn named(&self, name: &str, at: &Spanned<String>) -> Checked<View> {
@@ -310,6 +334,31 @@ impl Of<'_> {
         let (view, to) = (self.whole(name)?, self.description.path(path.get_ref()));
         written(&to, view.element, &[]).map_err(|why| self.wrong(path, why))?;
         Ok((to, view))
+    }
+
+    /// What is written is nothing that is read, and goes to files of its own.
+    fn no_file_twice(&self) -> Checked<()> {
+        let (description, tables) = (self.description, &self.description.tables);
+        let contents = tables.buffers.values().filter_map(|buffer| buffer.file.as_ref());
+        let numbers = contents.chain(tables.check.files.values()).map(|file| description.path(file.get_ref()));
+        let sources = description.sources().into_iter().chain([description.name().into()]);
+        let read: Vec<PathBuf> = numbers.chain(sources).map(|path| place(&path)).collect();
+        let pictures = tables.pictures.values().filter_map(|picture| picture.file.as_ref());
+        let mut writes: Vec<&Spanned<String>> = tables.results.save.values().chain(pictures).collect();
+        writes.sort_by_key(|file| file.span().start);
+        let mut written = Vec::new();
+        for file in writes {
+            let place = place(&description.path(file.get_ref()));
+            let name = file.get_ref();
+            if read.contains(&place) {
+                return Err(self.wrong(file, format!("{name} is read, too: results need a file of their own")));
+            }
+            if written.contains(&place) {
+                return Err(self.wrong(file, format!("{name} is written twice: each result needs a file of its own")));
+            }
+            written.push(place);
+        }
+        Ok(())
     }
 
     fn picture(&self, name: &Spanned<String>, picture: &Picture) -> Checked<(View, Drawing, Option<PathBuf>)> {

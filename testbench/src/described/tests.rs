@@ -3,10 +3,13 @@
 use super::*;
 use crate::iss::Iss;
 use crate::kernels::{Device, KernelError};
+use crate::machine::MachineError;
 use crate::program::Program;
 use heddle_simt::Shape;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn program() -> Program {
     let built = crate::kernels::find("vecadd").unwrap();
@@ -72,6 +75,59 @@ fn a_reference_that_goes_wrong_is_named() {
     assert_eq!(error("endless"), "reference `endless`: not at its end after 4096 instructions at 0x00000004 (endless)");
     assert_eq!(error("illegal"), "reference `illegal`: illegal instruction 0x00000000 at 0x0000000c (illegal)");
     assert_eq!(error("gone"), "the program has no symbol `gone`");
+}
+
+#[test]
+fn a_reference_ends_when_it_should() {
+    let program = Program::assembled(&[0x0000_006f], [("main", 0)]);
+    let mut driver = description("").unwrap().driver(&program).unwrap();
+    let iss = Iss::new(&program, &Shape::new(2, 1)).unwrap();
+    let error = |driver: &Driver| reference::run(driver, "main", &iss, 1).map(drop).unwrap_err();
+    let interrupted = Arc::new(AtomicBool::new(false));
+    driver.set_interrupted(interrupted.clone());
+    assert!(error(&driver).to_string().starts_with("reference `main`: not at its end"));
+    interrupted.store(true, Ordering::Relaxed);
+    let KernelError::Device(device) = error(&driver) else { panic!("it is the device's") };
+    assert!(matches!(device.downcast_ref(), Some(MachineError::Interrupted)), "{device}");
+}
+
+/// By whatever path.
+#[test]
+fn results_overwrite_nothing_that_is_read_and_no_other_results() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("in")).unwrap();
+    let eight = "1 2 3 4 5 6 7 8";
+    ["a.txt", "in/b.txt"].iter().for_each(|name| fs::write(folder.path().join(name), eight).unwrap());
+    std::os::unix::fs::symlink("a.txt", folder.path().join("link.txt")).unwrap();
+    std::os::unix::fs::symlink("h.toml", folder.path().join("h.bin")).unwrap();
+    std::os::unix::fs::symlink("kernel.c", folder.path().join("k.bin")).unwrap();
+    let path = folder.path().join("h.toml");
+    fs::write(folder.path().join("kernel.c"), "").unwrap();
+    let driver = |results: &str| {
+        let text = format!(
+            "[buffers]\na = {{ file = \"a.txt\", length = 8 }}\nsum = {{ length = 8 }}\n\
+             [check.files]\nsum = \"in/b.txt\"\n[results]\n{results}\n"
+        );
+        fs::write(&path, text).unwrap();
+        Description::read(&path).unwrap().driver(&program()).map(drop).map_err(|error| error.to_string())
+    };
+    let absolute = folder.path().join("a.txt").display().to_string();
+    for file in ["a.txt", "./in/../a.txt", "link.txt", &absolute, "in/b.txt", "h.bin", "k.bin"] {
+        let error = driver(&format!("save.sum = \"{file}\"")).unwrap_err();
+        let wanted = format!("{}:7: {file} is read, too: results need a file of their own", path.display());
+        assert_eq!(error, wanted);
+    }
+    let error = driver("save.sum = \"o.bin\"\nsave.b = \"in/../o.bin\"").unwrap_err();
+    assert!(error.ends_with(":8: in/../o.bin is written twice: each result needs a file of its own"), "{error}");
+    let picture = |name: &str, file: &str| format!("[pictures.{name}]\nwidth = 1\nheight = 1\nfile = \"{file}\"\n");
+    let pictures = |second: &str| driver(&(picture("sum", "p.png") + &picture("a", second)));
+    assert!(
+        pictures("./p.png")
+            .unwrap_err()
+            .ends_with(":14: ./p.png is written twice: each result needs a file of its own")
+    );
+    pictures("q.png").unwrap();
+    driver("save.sum = \"o.bin\"\nsave.b = \"in/o.bin\"").unwrap();
 }
 
 #[test]
@@ -161,8 +217,25 @@ fn each_mistake_is_a_line_with_its_place() {
     ends("[buffers]\na = { lenght = 1 }\n", "; did you mean `length`?");
     ends("[buffers]\na = { fill = \"zeroes\" }\n", "; did you mean `zeros`?");
     ends("[buffers]\na = { type = \"u31\" }\n", "; did you mean `u32`?");
-    starts("[grid]\nblocks = \"x\"\n", "h.toml:2: invalid type: string \"x\", expected u32");
+    starts("[grid]\nblocks = \"x\"\n", "h.toml:2: invalid type: string \"x\", expected a whole number from 1 to");
     starts("[grid]\nblocks = -1\n", "h.toml:2: ");
+    starts(
+        "[grid]\nblocks = 0\n",
+        "h.toml:2: invalid value: integer `0`, expected a whole number from 1 to 4294967295",
+    );
+    starts(
+        "[grid]\nitems = \"x\"\n",
+        "h.toml:2: invalid type: string \"x\", expected a whole number from 0 to 4294967295",
+    );
+    starts("[arguments]\nlength = 1.5\n", "h.toml:2: invalid type: floating point `1.5`, expected a whole number");
+    starts(
+        "[buffers]\na = { length = \"x\" }\n",
+        "h.toml:2: invalid type: string \"x\", expected a whole number from 0",
+    );
+    ends("[buffers]\na = { values = 1 }\n", ", expected a list");
+    ends("[buffers]\na = 1\n", ", expected a table");
+    ends("[build]\nsources = [1]\n", ", expected a text in quotes");
+    ends("[buffers]\na = { fil = \"zeros\" }\n", "; did you mean `fill`?");
     starts("a = \n", "h.toml:1: ");
     starts("[core]\nlanes = true\n", "h.toml:2: wanted is a number or a text in quotes");
     starts("[build]\nsources = []\n", "h.toml:2: sources = []: wanted is at least one source");
@@ -187,6 +260,10 @@ fn each_mistake_is_a_line_with_its_place() {
     starts("[buffers]\na = { file = \"a.dat\" }\n", "h.toml:2: none/a.dat: wanted is a file .bin");
     starts("[check]\nreference = \"main\"\n", "h.toml:2: check: `buffers` is missing");
     starts("[check]\nbuffers = [\"sum\"]\n", "h.toml:2: check: `reference` is missing");
+    starts(
+        "[buffers]\nsum = { length = 0 }\n[check]\nreference = \"main\"\nbuffers = [\"sum\"]\n",
+        "h.toml:5: check: `sum` has `length` 0: there is nothing to compare",
+    );
     starts(
         "[check]\nreference = \"mian\"\nbuffers = [\"sum\"]\n",
         "h.toml:2: the program has no function `mian`; did you mean `main`?",
