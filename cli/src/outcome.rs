@@ -2,7 +2,7 @@
 
 use crate::output::ResultFile;
 use crate::report::Variable;
-use crate::run::scale;
+use crate::run::write_image;
 use crate::target::Target;
 use anyhow::{Context, Error, Result};
 use heddle_testbench::described::{DriverError, Results, Shown};
@@ -38,22 +38,17 @@ impl Outcome {
         let Results { shown, files, pictures } = described.driver.results(device)?;
         let variable = |Shown { name, numbers }| Variable { name, words: numbers, decimal: true };
         let mut told = Told { variables: shown.into_iter().map(variable).collect(), saved: Vec::new() };
-        let mut open = self.0.into_iter();
-        let mut whole = |bytes: &mut dyn FnMut(&mut ResultFile) -> Result<()>| -> Result<()> {
-            let mut file = open.next().context("there is a file for each")?;
-            bytes(&mut file)?;
-            told.saved.push(file.path().display().to_string());
-            file.finish()
-        };
+        // In the order of `Driver::files`.
+        let (mut open, missing) = (self.0.into_iter(), "there is a file for each");
         for (path, bytes) in files {
-            let cannot = || format!("cannot write {}", path.display());
-            whole(&mut |file| file.writer().write_all(&bytes).with_context(cannot))?;
+            let mut file = open.next().context(missing)?;
+            file.writer().write_all(&bytes).with_context(|| format!("cannot write {}", path.display()))?;
+            file.finish()?;
+            told.saved.push(path.display().to_string());
         }
-        for picture in pictures.into_iter().filter_map(|(picture, path)| path.map(|_| picture)) {
-            whole(&mut |file| {
-                let scale = scale(&picture);
-                picture.write_png(file.writer(), scale).context("cannot write the picture")
-            })?;
+        for (picture, path) in pictures.into_iter().filter_map(|(picture, path)| Some((picture, path?))) {
+            write_image(open.next().context(missing)?, &picture)?;
+            told.saved.push(path.display().to_string());
         }
         Ok(told)
     }

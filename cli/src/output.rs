@@ -41,11 +41,6 @@ impl ResultFile {
         Ok(ResultFile { path: path.to_path_buf(), file })
     }
 
-    /// The name that it will have.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub fn writer(&mut self) -> &mut impl Write {
         self.file.as_file_mut()
     }

@@ -66,7 +66,7 @@ const PATHS: &[u8] = b"123456789abcdefghijklmnopqrstuvwxyz";
 const NAMED: usize = 3;
 
 fn place(program: &Program, pc: u32) -> String {
-    program.nearest_symbol(pc).map_or_else(|| format!("{pc:#x}"), |symbol| format!("{pc:#x} ({symbol})"))
+    format!("{pc:#x}{}", program.named(pc))
 }
 
 /// A character a lane, lane 0 first: the number of its path, `.` if its thread has ended; then where the first paths are.

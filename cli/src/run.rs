@@ -254,17 +254,13 @@ impl Run {
 
 /// The file for the picture, so that a bad path is refused before the run.
 pub fn image_file(path: Option<&Path>, target: &Target) -> Result<Option<ResultFile>> {
-    let draws = target.described.as_ref().is_some_and(|described| described.driver.draws());
-    match path {
-        Some(_) if target.described.is_some() && !draws => {
-            bail!("--image: {} has no [pictures]", target.name)
-        }
-        Some(path) if draws => Ok(Some(ResultFile::create(path)?)),
-        Some(_) if target.kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
+    let Some(path) = path else { return Ok(None) };
+    match &target.described {
+        Some(described) if !described.driver.draws() => bail!("--image: {} has no [pictures]", target.name),
+        None if target.kernel.is_none_or(|kernel| !PICTURES.contains(&kernel.name)) => {
             bail!("--image is for {}: {} makes no picture", PICTURES.join(", "), target.name)
         }
-        Some(path) => Ok(Some(ResultFile::create(path)?)),
-        None => Ok(None),
+        _ => Ok(Some(ResultFile::create(path)?)),
     }
 }
 
@@ -284,7 +280,7 @@ pub fn show(names: &[String], device: &mut dyn Device) -> Result<Vec<Variable>> 
 const PICTURES: [&str; 3] = ["mandelbrot", "raytrace", "pathtracer"];
 
 /// Pixels of the file a side, of one pixel of the picture: small pictures are drawn large.
-pub fn scale(picture: &Image) -> u32 {
+fn scale(picture: &Image) -> u32 {
     (640 / picture.width.max(picture.height).max(1)).clamp(1, 8)
 }
 

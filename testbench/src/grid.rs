@@ -124,8 +124,7 @@ impl Whereabouts {
                 true => ("waiting at the barrier at", before),
                 false => (verb, pc),
             };
-            let symbol = program.nearest_symbol(pc).map_or_else(String::new, |symbol| format!(" ({symbol})"));
-            format!("{} of block {block} {verb} {pc:#010x}{symbol}", thread_ranges(threads))
+            format!("{} of block {block} {verb} {pc:#010x}{}", thread_ranges(threads), program.named(pc))
         };
         let mut places: Vec<String> = self.0.iter().take(PLACES).map(place).collect();
         if self.0.len() > PLACES {

@@ -202,6 +202,12 @@ impl Program {
         named.max_by_key(|s| s.global)
     }
 
+    /// The end of a message that names an address: its [nearest symbol](Program::nearest_symbol) as ` (name+0x10)`, or
+    /// nothing without one.
+    pub fn named(&self, address: u32) -> String {
+        self.nearest_symbol(address).map_or_else(String::new, |symbol| format!(" ({symbol})"))
+    }
+
     /// Where an address is, for people: `name+0x10`, or `name` at its start. The symbol that contains the address, else
     /// the last before it in the same segment; `None` without either.
     pub fn nearest_symbol(&self, address: u32) -> Option<String> {

@@ -32,7 +32,7 @@ impl Stacks {
 
     /// The call depth of its threads.
     fn depth(&self, warp: &Warp) -> Option<u32> {
-        self.threads[warp.harts[0] as usize].map(|thread| thread.depth)
+        self.calls(warp).map(|(depth, _)| depth)
     }
 
     /// Call depth of its threads, and where their calls return to.

@@ -86,6 +86,10 @@ impl View {
         Ok(device.read(self.address + (self.first * bytes) as u32, self.length * bytes)?)
     }
 
+    fn numbers(&self, device: &mut dyn Device) -> Result<Vec<i128>, KernelError> {
+        Ok(self.element.decode(&self.read(device)?))
+    }
+
     /// Where what there is is not what is wanted: the first element, and how many there are.
     fn difference(&self, got: &[u8], want: &[u8]) -> Option<String> {
         let [got, want] = [got, want].map(|bytes| self.element.decode(bytes));
@@ -166,7 +170,7 @@ impl Driver {
             return Err(DriverError::Differs(wrong.join("; ")).into());
         }
         let image = match self.pictures.first() {
-            Some((view, drawing, _)) => Some(drawing.image(&view.element.decode(&view.read(device)?))),
+            Some((view, drawing, _)) => Some(drawing.image(&view.numbers(device)?)),
             None => None,
         };
         Ok(Output { checked, image })
@@ -176,15 +180,14 @@ impl Driver {
     pub fn results(&self, device: &mut dyn Device) -> Result<Results, KernelError> {
         let mut results = Results::default();
         for (name, view) in &self.prints {
-            let numbers = view.element.decode(&view.read(device)?);
-            results.shown.push(Shown { name: name.clone(), numbers });
+            results.shown.push(Shown { name: name.clone(), numbers: view.numbers(device)? });
         }
         for (path, view) in &self.saves {
             let bytes = written(path, view.element, &view.read(device)?).expect("it was checked before");
             results.files.push((path.clone(), bytes));
         }
         for (view, drawing, path) in &self.pictures {
-            results.pictures.push((drawing.image(&view.element.decode(&view.read(device)?)), path.clone()));
+            results.pictures.push((drawing.image(&view.numbers(device)?), path.clone()));
         }
         Ok(results)
     }

@@ -49,33 +49,21 @@ pub fn run(driver: &Driver, function: &str, device: &dyn Device, seed: u64) -> R
 /// The core's memory with one thread, which has the stacks of all.
 fn alone(shape: &Shape) -> Shape {
     let stack = (u64::from(shape.stack) * u64::from(shape.threads())).min(1 << 20) as u32;
-    let &Shape {
-        memory,
-        program,
-        scratchpad,
-        multiply,
-        atomics,
-        reservations,
-        warp_primitives,
-        barriers,
-        counters,
-        ..
-    } = shape;
     Shape {
-        memory,
-        program,
+        memory: shape.memory,
+        program: shape.program,
         stack,
-        scratchpad,
-        multiply,
-        atomics,
-        reservations,
-        warp_primitives,
-        barriers,
-        counters,
+        scratchpad: shape.scratchpad,
+        multiply: shape.multiply,
+        atomics: shape.atomics,
+        reservations: shape.reservations,
+        warp_primitives: shape.warp_primitives,
+        barriers: shape.barriers,
+        counters: shape.counters,
         ..Shape::new(1, 1)
     }
 }
 
 fn at(program: &Program, pc: u32) -> String {
-    program.nearest_symbol(pc).map_or_else(|| format!(" at {pc:#010x}"), |place| format!(" at {pc:#010x} ({place})"))
+    format!(" at {pc:#010x}{}", program.named(pc))
 }

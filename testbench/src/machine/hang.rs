@@ -194,12 +194,11 @@ fn text(program: &Program, loops: &BTreeMap<ThreadId, BTreeSet<u32>>, others: &W
     for (thread, pcs) in loops {
         together.entry((thread.block, pcs)).or_default().push(thread.thread);
     }
-    let symbol = |pc| program.nearest_symbol(pc).map_or_else(String::new, |symbol| format!(" ({symbol})"));
     let one = |(&(block, pcs), threads): (&(u32, &BTreeSet<u32>), &Vec<u32>)| {
         let (first, last) = (pcs.first().copied().unwrap_or(0), pcs.last().copied().unwrap_or(0));
         let verb = if threads.len() == 1 { "goes" } else { "go" };
         let to = if first == last { String::new() } else { format!(" … {last:#010x}") };
-        let place = format!("{first:#010x}{to}{}", symbol(first));
+        let place = format!("{first:#010x}{to}{}", program.named(first));
         format!("{} of block {block} {verb} round {place} for ever", thread_ranges(threads))
     };
     let mut parts: Vec<String> = together.iter().take(LOOPS).map(one).collect();

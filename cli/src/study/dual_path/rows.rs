@@ -107,8 +107,7 @@ impl Figures {
             (stack > 0.0).then(|| average(own, value) / stack)
         };
         let most = |value: fn(&Summary) -> u64| own.iter().map(value).max().unwrap_or(0);
-        let [ipc, of_stack] = [Some(own), stack].map(|draws| draws.map(draws::ipc));
-        let ipc = ipc.expect("it ran");
+        let (ipc, of_stack) = (draws::ipc(own), stack.map(draws::ipc));
         let compared = of_stack.as_ref().map_or(Compared::alone(&ipc), |stack| Compared::new(stack, &ipc));
         let gain_of_draws = of_stack.iter().flatten().zip(&ipc).map(|(stack, own)| own / stack).collect();
         let first = &own[0];

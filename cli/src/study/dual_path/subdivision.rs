@@ -30,8 +30,9 @@ struct Measure {
     /// The column of the stack, its name and cells, if it has one: the core's or the model's.
     stack: Option<(&'static str, &'static str, Cell)>,
     cell: Cell,
-    /// Of the stack's, of which the means are; nothing if the stack has none.
-    over: fn(&Figures, &Figures) -> Option<f64>,
+    /// Of the stack's, of which the means are; nothing if the stack has none. Without it the means are of the gains of the
+    /// draws.
+    over: Option<fn(&Figures, &Figures) -> Option<f64>>,
     /// The paper's means of that, by set and column.
     published: &'static [(&'static str, &'static str, f64)],
     /// There is a column of what it says of each kernel.
@@ -43,7 +44,7 @@ const MEASURES: [Measure; 5] = [
         title: "Figure 13: thread IPC over the stack's",
         stack: Some((MODEL_STACK, "model-stack IPC", |stack| format!("{:.2}", stack.compared.thread_ipc))),
         cell: |of| of.gain().map_or(NONE.into(), |gain| gain.with_range()),
-        over: |of, _| Some(of.gain()?.mean),
+        over: None,
         published: &[("interleavable", DUAL_PATH, 1.149), ("others", DUAL_PATH, 1.0)],
         of_kernels: true,
     },
@@ -51,7 +52,7 @@ const MEASURES: [Measure; 5] = [
         title: "Figure 10: AvgPath, which is 1 on a stack",
         stack: None,
         cell: |of| format!("{:.3}", of.avg_path),
-        over: |of, _| Some(of.avg_path),
+        over: Some(|of, _| Some(of.avg_path)),
         published: &[("interleavable", DUAL_PATH, 1.2), ("interleavable", "dws-100", 1.71), ("others", DUAL_PATH, 1.0)],
         of_kernels: false,
     },
@@ -60,7 +61,7 @@ const MEASURES: [Measure; 5] = [
         title: "Figure 11: SIMT efficiency",
         stack: Some((STACK, STACK, |stack| share(stack.simt_efficiency))),
         cell: |of| share(of.simt_efficiency),
-        over: |of, stack| Some(of.simt_efficiency / stack.simt_efficiency),
+        over: Some(|of, stack| Some(of.simt_efficiency / stack.simt_efficiency)),
         published: &[
             ("interleavable", DUAL_PATH, 1.0),
             ("interleavable", "dws-50", 1.0 - 0.481),
@@ -77,7 +78,7 @@ const MEASURES: [Measure; 5] = [
         title: "Figure 12 (a): cycles without an issue, over the stack's",
         stack: None,
         cell: |of| of.idle_over_stack.map_or(NONE.into(), gain),
-        over: |of, _| of.idle_over_stack,
+        over: Some(|of, _| of.idle_over_stack),
         published: &[("interleavable", DUAL_PATH, 0.81), ("others", DUAL_PATH, 1.0)],
         of_kernels: false,
     },
@@ -85,7 +86,7 @@ const MEASURES: [Measure; 5] = [
         title: "Figure 12 (b): misses of the cache, over the stack's",
         stack: None,
         cell: |of| of.misses_over_stack.map_or(NONE.into(), gain),
-        over: |of, _| of.misses_over_stack,
+        over: Some(|of, _| of.misses_over_stack),
         published: &[],
         of_kernels: false,
     },
@@ -158,13 +159,11 @@ fn lines(report: &Report, measure: &Measure) -> Vec<Vec<String>> {
     for (set, which) in SETS {
         let mean = |name: &String| {
             let of_set = kernels(report).filter(|rows| which.contains(&rows[0].interleavable()));
-            let stack = if name == DUAL_PATH { STACK } else { MODEL_STACK };
-            let over = of_set.filter_map(|rows| (measure.over)(of(rows, name)?, of(rows, stack)?));
-            let values: Vec<f64> = over.collect();
-            if measure.of_kernels {
-                let of_set = kernels(report).filter(|rows| which.contains(&rows[0].interleavable()));
+            let Some(over) = measure.over else {
                 return mean_text(of_draws(of_set.filter_map(|rows| Some(&of(rows, name)?.gain_of_draws[..]))));
-            }
+            };
+            let stack = if name == DUAL_PATH { STACK } else { MODEL_STACK };
+            let values: Vec<f64> = of_set.filter_map(|rows| over(of(rows, name)?, of(rows, stack)?)).collect();
             gain(values.iter().sum::<f64>() / values.len() as f64)
         };
         lines.push(line([set, "mean"], String::new(), units.iter().map(mean).collect(), String::new()));

@@ -86,13 +86,15 @@ pub fn mean_of_full(report: &Report) -> String {
     format!("of the interleavable kernels {} fill it, and their mean gain is {mean}", names.join(", "))
 }
 
+/// A unit over the stack on the interleavable kernels.
+fn interleavable(report: &Report, name: &str) -> Option<Gain> {
+    report.means.iter().find(|mean| mean.variant == name)?.interleavable
+}
+
 /// The constrained schedulers over the one that is the paper's, of the interleavable kernels: ratios of means, as the
 /// paper's.
 pub fn over_side_first(report: &Report) -> String {
-    let mean = |name: &str| {
-        let of_unit = report.means.iter().find(|mean| mean.variant == name);
-        of_unit.and_then(|mean| mean.interleavable).map_or(f64::NAN, |gain| gain.mean)
-    };
+    let mean = |name: &str| interleavable(report, name).map_or(f64::NAN, |gain| gain.mean);
     let over = |name: &str| format!("`{name}` {}", gain(mean(name) / mean("side-first")));
     format!("{}, {}; the paper's {}", over(CONSTRAINED), over("constrained-miss"), gain(PUBLISHED[0].1))
 }
@@ -213,14 +215,12 @@ pub fn sensitivity(points: &[Point]) -> Vec<Vec<String>> {
 
 /// The units in the order of their means over the interleavable kernels.
 pub fn ranking(report: &Report) -> String {
-    let of_unit = |mean: &'static str| report.means.iter().find(|of| of.variant == mean)?.interleavable;
-    let names = report.means[..CORES].iter().map(|mean| &mean.variant[..]);
     let mut means: Vec<(&str, Gain)> =
-        report.means[..CORES].iter().zip(names).filter_map(|(mean, name)| Some((name, mean.interleavable?))).collect();
+        report.means[..CORES].iter().filter_map(|mean| Some((&mean.variant[..], mean.interleavable?))).collect();
     means.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
-    let in_order = |above, below| match (of_unit(above), of_unit(below)) {
-        (Some(above), Some(below)) => above.mean >= below.mean,
-        _ => false,
+    let in_order = |above, below| {
+        let both = interleavable(report, above).zip(interleavable(report, below));
+        both.is_some_and(|(above, below)| above.mean >= below.mean)
     };
     let as_paper = in_order(DUAL_PATH, CONSTRAINED) && in_order(CONSTRAINED, STACK);
     let names: Vec<String> = means.iter().map(|(name, mean)| format!("`{name}` {}", gain(mean.mean))).collect();

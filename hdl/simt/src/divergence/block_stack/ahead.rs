@@ -8,8 +8,8 @@
 //! learns whether its threads fit into fewer warps than they came in.
 //!
 //! A warp that comes as a whole to where the branch's threads meet goes past that, too, unless the top's threads meet
-//! there, or it is the branch's likely point. If no thread of the block goes the other way, it is one of the top's when all have arrived; else it is ahead of
-//! the branch's group, until that runs.
+//! there, or it is the branch's likely point. If no thread of the block goes the other way, it is one of the top's when
+//! all have arrived; else it is ahead of the branch's group, until that runs.
 //!
 //! | when | block stack → here | here → block stack |
 //! |---|---|---|
