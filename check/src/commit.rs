@@ -30,6 +30,7 @@
 //! It needs no knowledge of the divergence unit, so it holds for any. What it would miss: an instruction that is never
 //! executed because a thread is forgotten for ever (the launch does not end), and whatever costs only time.
 
+pub mod effects;
 mod follow;
 mod owed;
 mod places;
@@ -38,6 +39,7 @@ mod recent;
 mod reserved;
 mod sync;
 
+use effects::Effect;
 use follow::Follower;
 use heddle_sim::directory::Directory;
 use heddle_sim::{Engine, Recording, Records};
@@ -108,6 +110,11 @@ impl CommitCheck {
     /// The simulator, to change.
     pub fn iss_mut(&mut self) -> &mut Iss {
         &mut self.follower.iss
+    }
+
+    /// What threads did since this was called last, in order; from the first call on.
+    pub fn effects(&mut self) -> Vec<Effect> {
+        self.follower.effects.replace(Vec::new()).unwrap_or_default()
     }
 
     /// What the host writes into the core's memory.

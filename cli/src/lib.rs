@@ -9,6 +9,7 @@ mod board;
 mod build;
 mod cosim;
 mod cover;
+mod debug;
 mod diff;
 mod docs;
 mod drawing;
@@ -37,6 +38,7 @@ mod prove;
 mod reconverge;
 mod report;
 mod run;
+mod saves;
 mod shape;
 mod size;
 mod study;
@@ -47,6 +49,7 @@ mod timed;
 mod timeline;
 mod trace;
 mod tune;
+mod viewers;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -82,6 +85,7 @@ enum Command {
     New(new::New),
     Build(build::Build),
     Run(run::Run),
+    Debug(debug::Debug),
     Gen(r#gen::Gen),
     Hash(hash::Hash),
     Synth(synth::Synth),
@@ -121,6 +125,7 @@ pub fn main_with(mechanisms: &[&'static dyn Mechanism]) -> ExitCode {
         Command::New(command) => command.run(),
         Command::Build(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Debug(command) => command.run(),
         Command::Gen(command) => command.run(),
         Command::Hash(command) => command.run(),
         Command::Synth(command) => command.run(),

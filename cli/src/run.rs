@@ -7,11 +7,13 @@ use crate::output::{ResultFile, print, print_json};
 use crate::profile::Recorded;
 use crate::progress::Progress;
 use crate::report::{Report, Variable};
+use crate::saves::Saves;
 use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use crate::timed::Timed;
 use crate::timeline::{Record, parse_range};
 use crate::trace::Trace;
+use crate::viewers::{Traced, Watches};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use heddle_check::commit;
@@ -43,6 +45,7 @@ use std::sync::{Arc, Mutex};
   heddle run matmul --cache 4K --memory-model latency=200,interval=8 --second-level 64K,latency=60
   heddle run collatz --json | jq .simt_efficiency
   heddle run photon --watch
+  heddle run sort --konata sort.log --perfetto sort.json --window 1000..3000
   heddle run rsbench --elf faster.elf --convergence-barriers 16
   heddle run rsbench --lanes 32 --profile rsbench.json && heddle predict rsbench --auto --profile rsbench.json -o faster.elf
   heddle run prog.elf --check iss --lanes 4 --warps 1
@@ -71,7 +74,7 @@ pub struct Run {
     /// Print one JSON object instead of text
     #[arg(long)]
     json: bool,
-    /// Write a waveform for GTKWave or Surfer, .vcd or .fst
+    /// Write a waveform, .vcd or .fst, and beside it what GTKWave (.gtkw) and Surfer (.sucl) open it with
     #[arg(long, value_name = "FILE")]
     wave: Option<PathBuf>,
     /// Print every instruction that issues: cycle, warp, pc, mask (lane 0 leftmost), disassembly
@@ -79,17 +82,23 @@ pub struct Run {
     trace: bool,
     /// Draw while it runs, on a terminal, a line a warp: the path that each lane is in (lane 0 leftmost, `.` has ended), and
     /// where the first paths are
-    #[arg(long, conflicts_with_all = ["trace", "timeline", "profile"])]
+    #[arg(long, conflicts_with = "trace")]
     watch: bool,
     /// Count the issues of every instruction, and their active lanes, for `heddle predict --auto`
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["trace", "timeline"])]
+    #[arg(long, value_name = "FILE.json")]
     profile: Option<PathBuf>,
     /// Draw which threads ran together: a line a visit of a basic block
-    #[arg(long, value_name = "FILE.svg", conflicts_with = "trace")]
+    #[arg(long, value_name = "FILE.svg")]
     timeline: Option<PathBuf>,
-    /// The cycles that it shows, FROM..TO
-    #[arg(long, value_name = "CYCLES", value_parser = parse_range, default_value = "0..", requires = "timeline")]
-    timeline_cycles: Range<u64>,
+    /// Write the stages of every instruction as a log for Konata, the pipeline viewer; see docs/guide/traces.md
+    #[arg(long, value_name = "FILE.log")]
+    konata: Option<PathBuf>,
+    /// Write warps, blocks, barriers and accesses as a trace for Perfetto or Chrome; see docs/guide/traces.md
+    #[arg(long, value_name = "FILE.json")]
+    perfetto: Option<PathBuf>,
+    /// The cycles that --timeline, --konata and --perfetto show, FROM..TO
+    #[arg(long, value_name = "CYCLES", value_parser = parse_range, default_value = "0..")]
+    window: Range<u64>,
     /// Print the words of a variable after the run
     #[arg(long, value_name = "NAME")]
     show: Vec<String>,
@@ -125,32 +134,38 @@ impl Run {
         let profile =
             self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
         let profile = profile.transpose()?;
+        let viewers = self.viewers(&target, &shape)?;
+        let saves = self.wave.as_deref().map(Saves::create).transpose()?;
         let options = MachineOptions { wave: self.wave.clone(), ..self.options() };
         let mut machine =
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
+        let mut watches = Watches::default();
         if self.trace {
-            machine.watch(Box::new(Trace::new(shape.lanes, &interrupt)));
-        } else if let Some((_, record)) = &timeline {
-            machine.watch(Box::new(Record::watch(record, &interrupt)));
-        } else if let Some(profile) = &profile {
-            machine.watch(profile.watch());
+            watches.add(Box::new(Trace::new(shape.lanes, &interrupt)));
         } else {
             let progress = Progress::new(&shape, self.launch.limit.max_cycles, &interrupt);
             let by_warp = |progress: Progress| progress.by_warp(&shape, &target.program);
-            machine.watch(Box::new(if self.watch { by_warp(progress) } else { progress }));
+            watches.add(Box::new(if self.watch { by_warp(progress) } else { progress }));
         }
+        timeline.iter().for_each(|(_, record)| watches.add(Box::new(Record::watch(record, &interrupt))));
+        profile.iter().for_each(|profile| watches.add(profile.watch()));
+        viewers.iter().for_each(|viewer| watches.add(viewer.watch()));
+        machine.watch(Box::new(watches));
 
         let (mut report, result) = self.measure(&mut machine, &target, self.launch.shape.seed);
         if !self.json {
             print(&report.printed.text())?;
         }
         let finished = self.seen(&mut machine, &target, seen, &result, &mut report);
+        let directory = machine.simulation().directory().clone();
         machine.finish()?;
         finished?;
+        saves.map_or(Ok(()), |saves| saves.finish(&directory, &target.program))?;
         if let Some((mut file, record)) = timeline {
             file.writer().write_all(Record::svg(&record)?.as_bytes())?;
             file.finish()?;
         }
+        viewers.into_iter().try_for_each(Traced::finish)?;
 
         let outcome = match result {
             Ok(outcome) => outcome,
@@ -247,8 +262,15 @@ impl Run {
         let Some(path) = &self.timeline else { return Ok(None) };
         let (lanes, warps, unit) = (shape.lanes, shape.warps, shape.divergence.name());
         let title = format!("{} on {lanes} lanes × {warps} warps, {unit}", target.name);
-        let record = Record::new(title, &target.program, self.timeline_cycles.clone())?;
+        let record = Record::new(title, &target.program, self.window.clone())?;
         Ok(Some((ResultFile::create(path)?, record)))
+    }
+
+    /// The traces for viewers.
+    fn viewers(&self, Target { program, .. }: &Target, shape: &Shape) -> Result<Vec<Traced>> {
+        let konata = self.konata.iter().map(|path| Traced::konata(path, program, shape, self.window.clone()));
+        let perfetto = self.perfetto.iter().map(|path| Traced::perfetto(path, program, shape, self.window.clone()));
+        konata.chain(perfetto).collect()
     }
 }
 

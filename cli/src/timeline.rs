@@ -150,7 +150,7 @@ impl Record {
             }
         }
         if let Some(cycle) = self.full {
-            let more = format!("The first {MOST} lines; what began from cycle {cycle} on: --timeline-cycles {cycle}..");
+            let more = format!("The first {MOST} lines; what began from cycle {cycle} on: --window {cycle}..");
             picture = picture.add(text(MARGIN, bottom + 22.0, "start", &more));
         }
         format!("{picture}\n")
@@ -193,7 +193,7 @@ fn step(cycles: f64) -> u64 {
 }
 
 /// Basic blocks have the name of their function and a letter each, in order of address.
-fn names(program: &Program, analysis: &Analysis) -> BTreeMap<u32, (u32, String)> {
+pub fn names(program: &Program, analysis: &Analysis) -> BTreeMap<u32, (u32, String)> {
     let mut names = BTreeMap::new();
     for function in &analysis.functions {
         let name = program.nearest_symbol(function.entry).unwrap_or_else(|| format!("{:#x}", function.entry));
@@ -272,7 +272,7 @@ mod tests {
         let picture = record.picture();
         // The background; two lanes and a bar a line; a mark an instruction.
         assert_eq!(picture.matches("<rect ").count(), 1 + 7 * 3 + 9);
-        assert!(picture.contains("block 1") && !picture.contains("--timeline-cycles"), "{picture}");
+        assert!(picture.contains("block 1") && !picture.contains("--window"), "{picture}");
     }
 
     #[test]
@@ -280,7 +280,7 @@ mod tests {
         let mut record = record(10..u64::MAX);
         (0..1000).for_each(|cycle| record.issued(issue(cycle, 0, cycle as u32, [Some(0), None])));
         assert_eq!((record.visits.len(), record.full), (MOST, Some(10 + MOST as u64)));
-        assert!(record.picture().contains(&format!("--timeline-cycles {}..", 10 + MOST)));
+        assert!(record.picture().contains(&format!("--window {}..", 10 + MOST)));
     }
 
     #[test]

@@ -243,6 +243,12 @@ impl Iss {
         &mut self.harts[hart as usize]
     }
 
+    /// A byte as the thread of a hart would load it; none if that is a fault.
+    pub fn byte(&self, hart: u32, address: u32) -> Option<u8> {
+        let place = self.memory.load_place(self.hart(hart), address, 1).ok()?;
+        Some(self.memory.read(place, 1) as u8)
+    }
+
     /// All of main memory.
     pub fn memory(&self) -> &[u8] {
         &self.memory.main

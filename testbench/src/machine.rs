@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `places.rs` | where things of the core are in its simulation |
 //! | `memory.rs` | the machine as a device, its memory as bytes |
-//! | `watch.rs` | what a launch tells while it runs |
+//! | `watch.rs` | what a launch tells while it runs; `pipeline.rs`: of each stage of the pipeline |
 //! | `monitor.rs` | who looks at every cycle; `recorded.rs`: at many cycles at once |
 //! | `end.rs` | what a launch came to; `error.rs`: in words |
 //! | `whereabouts.rs` | where threads are if it does not end |
@@ -15,6 +15,7 @@ mod error;
 mod hang;
 mod memory;
 mod monitor;
+mod pipeline;
 mod places;
 mod recorded;
 mod watch;
@@ -43,6 +44,7 @@ pub use crate::summary::{
 };
 pub use error::{Fault, MachineError, ThreadExit};
 pub use monitor::{Attach, Mismatch, Monitor, Stop};
+pub use pipeline::{Fetched, IssuedFrom, Pipeline, Registers, Wait};
 pub use watch::{Progress, TraceLine, Watch};
 
 use places::Places;
@@ -207,6 +209,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Has `monitor` look at every cycle, too, until another program is loaded. Before a launch.
+    pub fn attach(&mut self, monitor: Box<dyn Monitor>) {
+        self.monitors.push(monitor);
+    }
+
     /// Has what happens told to `watch` from now on.
     pub fn watch(&mut self, watch: Box<dyn Watch>) {
         self.watch = Some(watch);
@@ -339,7 +346,7 @@ impl Machine {
     /// Up to `most` cycles, one by one if somebody looks at each and what is recorded of them does not do.
     fn run_cycles(&mut self, most: u64, watch: Option<&mut dyn Watch>) -> Result<RunEnd, MachineError> {
         let stop = Some(self.places.stopped);
-        let mut trace = watch.filter(|watch| watch.wants_trace());
+        let mut trace = watch.filter(|watch| watch.wants_trace() || watch.wants_pipeline());
         if trace.is_none() && self.monitors.is_empty() {
             return Ok(self.simulation.run(most, stop)?);
         }
@@ -355,6 +362,9 @@ impl Machine {
             }
             for monitor in &mut self.monitors {
                 monitor.cycle(self.simulation.engine(), self.seed).map_err(MachineError::Commit)?;
+                if monitor.quits() {
+                    return Err(MachineError::Interrupted);
+                }
             }
             end = RunEnd { cycles: end.cycles + 1, ..self.simulation.run(1, stop)? };
         }

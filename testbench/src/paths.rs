@@ -5,6 +5,7 @@ use heddle_hdl::Bits;
 use heddle_sim::Engine;
 use heddle_simt::Shape;
 use heddle_simt::divergence::inspect::State;
+use std::ops::Range;
 
 pub use heddle_simt::divergence::inspect::{Parked, Path};
 
@@ -13,6 +14,11 @@ pub use heddle_simt::divergence::inspect::{Parked, Path};
 /// empty if it is the top.
 pub fn paths(engine: &dyn Engine, core: &str, shape: &Shape, warp: u32) -> Vec<Path> {
     read(engine, core, |state| shape.divergence.mechanism().paths(shape, state, warp))
+}
+
+/// The threads that do not run of the block on these slots, where threads of several warps run together.
+pub fn parked(engine: &dyn Engine, core: &str, shape: &Shape, slots: Range<u32>) -> Vec<Parked> {
+    read(engine, core, |state| shape.divergence.mechanism().parked(shape, state, slots.clone()))
 }
 
 /// What the unit's mechanism reads out of its state.

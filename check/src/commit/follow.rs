@@ -1,6 +1,7 @@
 //! Follows what was recorded of the core, cycle by cycle: the simulator executes what took effect, and everything is
 //! compared.
 
+use super::effects::{self, Effect};
 use super::owed::{AllOwed, Expected, Owed, name};
 use super::places::{Places, What, limb, word};
 use super::port::Ports;
@@ -44,6 +45,8 @@ pub struct Follower {
     syncs: Syncs,
     pub recent: Recent,
     pub compared: u64,
+    /// Whoever asks is told of them.
+    pub effects: Option<Vec<Effect>>,
     /// Room for the threads of an instruction, and what it does.
     threads: Vec<u32>,
     together: Together,
@@ -71,6 +74,7 @@ impl Follower {
             syncs: Syncs::new(shape.threads(), shape.lanes),
             recent: Recent::new(shape.threads()),
             compared: 0,
+            effects: None,
             threads: Vec::with_capacity(MOST),
             together: Together::default(),
             places,
@@ -383,6 +387,9 @@ impl Follower {
     fn commits(&mut self, commit: Committed, now: u64) -> Result<(), Difference> {
         let Committed { pc, threads } = commit;
         threads.iter().try_for_each(|&thread| self.at(thread, pc))?;
+        if let Some(told) = &mut self.effects {
+            told.extend(effects::of(&self.iss, &self.program, commit));
+        }
         let word = self.program.word(pc);
         let mut with = Vec::new();
         if self.shape.warp_primitives {

@@ -26,10 +26,14 @@ struct Note {
     told: Arc<Mutex<Vec<Progress>>>,
     patience: usize,
     trace: bool,
+    /// The cycles in which something issued.
+    issued: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Watch for Note {
-    fn issued(&mut self, _: TraceLine) {}
+    fn issued(&mut self, line: TraceLine) {
+        self.issued.lock().unwrap().push(line.cycle);
+    }
 
     fn wants_trace(&self) -> bool {
         self.trace
@@ -46,7 +50,7 @@ impl Watch for Note {
 fn watched(kernel: &str, patience: usize, trace: bool) -> (Result<usize, String>, Summary, Vec<Progress>) {
     let mut machine = machine(kernel, MachineOptions::default().max_cycles);
     let told = Arc::new(Mutex::new(Vec::new()));
-    machine.watch(Box::new(Note { told: told.clone(), patience, trace }));
+    machine.watch(Box::new(Note { told: told.clone(), patience, trace, issued: Arc::default() }));
     let result = drive(kernel, &mut machine);
     let summary = machine.summary();
     let told = told.lock().unwrap().clone();
@@ -91,7 +95,7 @@ fn a_break_ends_the_launch() {
         assert_eq!(summary.launches, 1);
     }
     let mut machine = machine("gcd", 1000);
-    machine.watch(Box::new(Note { told: Arc::default(), patience: 0, trace: false }));
+    machine.watch(Box::new(Note { told: Arc::default(), patience: 0, trace: false, issued: Arc::default() }));
     assert!(matches!(machine.run(), Err(MachineError::Interrupted)));
 }
 
@@ -100,10 +104,39 @@ fn max_cycles_are_of_one_launch_and_exact() {
     for watch in [false, true] {
         let mut machine = machine("gcd", 777);
         if watch {
-            machine.watch(Box::new(Note { told: Arc::default(), patience: usize::MAX, trace: false }));
+            machine.watch(Box::new(Note {
+                told: Arc::default(),
+                patience: usize::MAX,
+                trace: false,
+                issued: Arc::default(),
+            }));
         }
         assert!(matches!(machine.run(), Err(MachineError::Endless { cycles: 777, .. })));
     }
+}
+
+/// Those of the cycles in which the machine looks whether the program will never end are among them.
+#[test]
+fn a_trace_has_every_instruction() {
+    let traced = |limit: u64| {
+        let issued = Arc::new(Mutex::new(Vec::new()));
+        let mut machine = machine("gcd", limit);
+        machine.watch(Box::new(Note {
+            told: Arc::default(),
+            patience: usize::MAX,
+            trace: true,
+            issued: issued.clone(),
+        }));
+        let result = machine.run();
+        drop(machine);
+        (result, Arc::into_inner(issued).unwrap().into_inner().unwrap())
+    };
+    let (result, looked) = traced(777);
+    assert!(matches!(result, Err(MachineError::Endless { cycles: 777, .. })));
+    let (_, all) = traced(MachineOptions::default().max_cycles);
+    let last = *looked.last().unwrap();
+    assert!(last > 777 + 500, "it is looked at for as many cycles as it ran: {last}");
+    assert_eq!(looked, all[..looked.len()]);
 }
 
 #[test]

@@ -95,9 +95,10 @@ impl Command {
         match (self, key) {
             (_, "json") => Some("results are JSON in any case"),
             (Command::Run, "seed") => Some("seeds are `draws`"),
-            (Command::Run, "image" | "wave" | "trace" | "watch" | "profile" | "timeline" | "timeline-cycles") => {
-                Some("it writes a file or text of one run, and sweeps keep results only: use `heddle run`")
-            }
+            (
+                Command::Run,
+                "image" | "wave" | "trace" | "watch" | "profile" | "timeline" | "konata" | "perfetto" | "window",
+            ) => Some("it writes a file or text of one run, and sweeps keep results only: use `heddle run`"),
             (Command::Hash, "all") | (Command::Synth, "core") => Some("the options of a core are lists here"),
             (Command::Hash | Command::Synth, "seed" | "memory-model" | "second-level") => Some("it is for simulations"),
             (Command::Synth, "list" | "again" | "bitstream") => Some("sweeps keep results only: use `heddle synth`"),
@@ -245,7 +246,10 @@ mod tests {
         for (command, keys) in [
             (
                 Command::Run,
-                &["json", "seed", "image", "wave", "trace", "watch", "profile", "timeline", "timeline-cycles"][..],
+                &[
+                    "json", "seed", "image", "wave", "trace", "watch", "profile", "timeline", "konata", "perfetto",
+                    "window",
+                ][..],
             ),
             (Command::Hash, &["json", "all", "seed", "memory-model", "second-level"]),
             (Command::Synth, &["json", "core", "seed", "memory-model", "second-level", "list", "again", "bitstream"]),

@@ -135,7 +135,7 @@ fn a_timeline_shows_which_threads_ran_together() {
     assert_eq!(of_block("main C")[0][..3], [0, 5, 6]);
     assert_eq!((of_block("main B")[0].as_slice(), of_block("main B")[1][0]), ([4, 1, 2, 3].as_slice(), 7));
     assert_eq!(of_block("main D"), [[0, 1, 2, 3], [4, 5, 6, 7]]);
-    let late = place.bad("run if_else --lanes 4 --warps 2 --timeline l.svg --timeline-cycles 100000..");
+    let late = place.bad("run if_else --lanes 4 --warps 2 --timeline l.svg --window 100000..");
     assert!(late.contains("nothing issues in these cycles"), "{late}");
 }
 

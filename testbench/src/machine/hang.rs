@@ -20,7 +20,7 @@ use crate::program::Program;
 use heddle_hdl::Bits;
 use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
-use heddle_sim::engine::Why;
+use heddle_sim::engine::{RunEnd, Why};
 use heddle_simt::csr;
 use heddle_simt::isa::reservation;
 use std::collections::{BTreeMap, BTreeSet};
@@ -135,7 +135,7 @@ impl Machine {
         let mut kept = Kept::of(self.simulation.engine(), &compared, 0);
         let window = WINDOW.min(cycles);
         for cycle in 1..=window {
-            let end = self.run_cycles(1, None)?;
+            let end = self.one_cycle()?;
             if end.why != Why::Limit {
                 return Ok((cycle, end.why));
             }
@@ -152,6 +152,14 @@ impl Machine {
         Ok((window, Why::Limit))
     }
 
+    /// A cycle, of which a watch is told as of any.
+    fn one_cycle(&mut self) -> Result<RunEnd, MachineError> {
+        let Some(mut watch) = self.watch.take() else { return self.run_cycles(1, None) };
+        let end = self.run_cycles(1, Some(watch.as_mut()));
+        self.watch = Some(watch);
+        end
+    }
+
     /// Who goes round and where, by what issues in the next `period` cycles, and where the others are. None if one of
     /// these asks for what was left out.
     fn name_hang(&mut self, period: u64) -> Result<Option<String>, MachineError> {
@@ -166,7 +174,7 @@ impl Machine {
                     loops.entry(thread).or_default().insert(issued.pc);
                 }
             }
-            self.run_cycles(1, None)?;
+            self.one_cycle()?;
         }
         let mut others = Whereabouts::default();
         for Place { thread, waits, pc } in self.places() {

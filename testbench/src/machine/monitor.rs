@@ -29,6 +29,11 @@ pub trait Monitor {
     /// first. `seed` is that of the start values.
     fn cycle(&mut self, engine: &mut dyn Engine, seed: u64) -> Result<(), Box<Mismatch>>;
 
+    /// Whether the launch is to end here as if it were interrupted; asked after [`Monitor::cycle`].
+    fn quits(&self) -> bool {
+        false
+    }
+
     /// What is to be recorded of every cycle, and where. A monitor that has this is not asked to look at each cycle
     /// where the machine can run many of them at once: it looks at what was recorded of them instead.
     fn recorder(&mut self) -> Option<(&Arc<Recording>, &mut Records)> {

@@ -1,6 +1,6 @@
 //! What a launch tells while it runs: instructions that issue, and how far it is.
 
-use super::Machine;
+use super::{Machine, Pipeline};
 use crate::disassemble;
 use crate::grid::ThreadId;
 use crate::paths::{self, Path};
@@ -51,6 +51,12 @@ pub trait Watch {
     fn wants_trace(&self) -> bool {
         false
     }
+    /// The pipeline in each cycle, if [`Watch::wants_pipeline`].
+    fn pipeline(&mut self, _pipeline: &Pipeline) {}
+    /// Whether to look at every stage in every cycle: slower.
+    fn wants_pipeline(&self) -> bool {
+        false
+    }
     /// Before each batch of cycles, some ten times a second. A break ends the launch with
     /// [`MachineError::Interrupted`].
     fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
@@ -87,10 +93,21 @@ impl Machine {
         })
     }
 
-    /// Of a settled cycle.
+    /// Tells of a settled cycle.
     pub(super) fn trace(&mut self, watch: &mut dyn Watch) {
-        let Some(Issued { warp, pc, mask, threads }) = self.issued() else { return };
-        let line = TraceLine {
+        if watch.wants_pipeline() {
+            let pipeline = self.pipeline();
+            watch.pipeline(&pipeline);
+        }
+        if let Some(line) = watch.wants_trace().then(|| self.line()).flatten() {
+            watch.issued(line);
+        }
+    }
+
+    /// What issues in this settled cycle, if anything does.
+    pub(super) fn line(&mut self) -> Option<TraceLine> {
+        let Issued { warp, pc, mask, threads } = self.issued()?;
+        Some(TraceLine {
             cycle: self.simulation.engine().cycle(),
             warp,
             pc,
@@ -99,8 +116,7 @@ impl Machine {
             block: threads.iter().flatten().next().map_or(0, |thread| thread.block),
             threads: threads.iter().map(|thread| thread.map(|thread| thread.thread)).collect(),
             text: self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc)),
-        };
-        watch.issued(line);
+        })
     }
 
     /// The instruction that issues in this settled cycle, if one does.

@@ -2,8 +2,7 @@
 
 use super::Machine;
 use crate::grid::{ThreadId, Whereabouts};
-use crate::paths::{self, Parked, paths};
-use heddle_simt::divergence::inspect::State;
+use crate::paths::{Parked, parked, paths};
 use std::collections::BTreeMap;
 
 /// Cycles in which a warp that is not stuck issues something.
@@ -52,9 +51,8 @@ impl Machine {
         let mut places = Vec::new();
         if self.shape.divergence.capabilities().mixes_warps {
             for block in (0..self.shape.warps).step_by(self.grid.slots(&self.shape) as usize) {
-                let (shape, slots) = (&self.shape, block..block + self.grid.slots(&self.shape));
-                let read = |state: &State| shape.divergence.mechanism().parked(shape, state, slots);
-                for Parked { thread, waits, pc } in paths::read(self.simulation.engine(), "core", read) {
+                let slots = block..block + self.grid.slots(&self.shape);
+                for Parked { thread, waits, pc } in parked(self.simulation.engine(), "core", &self.shape, slots) {
                     let thread = self.thread(thread / self.shape.lanes, thread % self.shape.lanes);
                     places.push(Place { thread, waits, pc });
                 }

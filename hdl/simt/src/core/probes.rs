@@ -1,4 +1,5 @@
-//! What simulations look at: the commit check reads each issue and each write, the host what starts and ends.
+//! What simulations look at: the commit check reads each issue and each write, the host what starts and ends, traces of
+//! the pipeline the front end's stages.
 
 use super::{BackEnd, CoreIn, FrontEnd};
 use crate::divergence::interface::warp_of;
@@ -7,7 +8,7 @@ use heddle_hdl::prelude::*;
 
 /// Builds them; no hardware comes of it.
 pub fn probes(s: &Shape, m: Builder, i: &CoreIn<Signal>, front: &FrontEnd, back: &BackEnd) {
-    let FrontEnd { unit, started, steered, issued, mask, .. } = front;
+    let FrontEnd { unit, started, steered, fetched, issued, mask, .. } = front;
     let BackEnd { resolved, written, .. } = back;
     let mixed = unit.more.mixed;
     m.probe("issue_valid", issued.issued.valid);
@@ -34,4 +35,14 @@ pub fn probes(s: &Shape, m: Builder, i: &CoreIn<Signal>, front: &FrontEnd, back:
     m.probe("live", unit.live);
     m.probe("waiting", unit.waiting);
     m.probe("running", steered.running);
+    // By slot, where the above is by warp. `chosen` is in stage 1, `decoding` in stage 3, `reading` in stage 5.
+    m.probe("chosen", steered.chosen);
+    m.probe("decoding", fetched.fetched);
+    m.probe("issued", issued.issued);
+    m.probe("reading", issued.reading);
+    m.probe("heads", issued.idle);
+    if let Some(two) = unit.more.two_paths {
+        m.probe("flush_valid", two.flush);
+        m.probe("flush_slot", two.flushed);
+    }
 }
