@@ -28,6 +28,9 @@
 //! * Jumps are always waited at, and no decision. [`Compaction::Off`] waits for the same warps as if it formed new ones,
 //!   and is classed so.
 
+mod ahead;
+
+use ahead::Ahead;
 use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
 use heddle_simt::{Compaction, Shape};
@@ -104,6 +107,8 @@ pub struct Watched {
     counts: bool,
     compactions: Compactions,
     prediction: Prediction,
+    /// Where warps go ahead.
+    ahead: Option<Ahead>,
 }
 
 impl Watched {
@@ -120,6 +125,7 @@ impl Watched {
             counts: false,
             compactions: Compactions::default(),
             prediction: Prediction::default(),
+            ahead: shape.predicts().then(|| Ahead::new(directory, core, shape.warps)),
         }
     }
 }
@@ -130,15 +136,29 @@ impl Monitor for Watched {
         self.blocks.fill(Block::default());
         self.passed.fill(0);
         self.counts = false;
+        if let Some(ahead) = &mut self.ahead {
+            ahead.launch();
+        }
         Ok(())
     }
 
     fn cycle(&mut self, engine: &mut dyn Engine, _seed: u64) -> Result<(), Box<Mismatch>> {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.cycle(engine);
+        }
         // Registers can be read at once; most cycles have nothing to see.
         if !self.places.busy.iter().any(|&register| engine.register(register).bit(0)) {
             return Ok(());
         }
         engine.settle();
+        if let Some(ahead) = &mut self.ahead
+            && engine.register(self.places.busy[0]).bit(0)
+        {
+            let [_, parts, ..] = self.places.passes.map(|probe| engine.probe(probe).bit(0));
+            let calls = self.places.calls.iter().any(|&register| engine.register(register).bit(0));
+            let uniform = self.places.is(engine, Is::Passes) && !parts && !calls;
+            ahead.outcome(engine.probe(self.places.passing[0]).low_u64() as usize, uniform);
+        }
         if self.places.is(engine, Is::Passes) {
             self.passes(engine);
         }
@@ -154,6 +174,7 @@ impl Monitor for Watched {
     fn summarise(&self, summary: &mut Summary) {
         summary.compaction = Some(self.compactions);
         summary.prediction = Some(self.prediction);
+        summary.held_ahead = self.ahead.as_ref().map(|ahead| ahead.cycles);
     }
 }
 
@@ -348,6 +369,8 @@ struct Places {
     /// Slot and the lanes of both sides; whether it is a jump, may part, goes on as the only warp, arrives, goes ahead.
     passing: [usize; 3],
     passes: [usize; 5],
+    /// Registers: it is a call, a return.
+    calls: [usize; 2],
     acting: [usize; 2],
     acts: [usize; 8],
     released: Option<usize>,
@@ -365,6 +388,7 @@ impl Places {
             when: ["passes", "acts", "forms"].map(probe),
             passing: ["slot", "taken", "rest"].map(|name| of("passes", name)),
             passes: ["jump", "parts", "lone", "arrives", "ahead"].map(|name| of("passes", name)),
+            calls: ["resolve.s9_outcome_call", "resolve.s9_outcome_ret"].map(register),
             acting: ["block", "count"].map(|name| of("acts", name)),
             acts: ["begins", "at_branch", "apart", "as_taken", "leaves_sibling", "leaves_group", "to_sibling", "forms"]
                 .map(|name| of("acts", name)),

@@ -69,6 +69,7 @@ pub fn shapes() -> Vec<Shape> {
             likely: true,
             ..Shape::new(4, 16).with_divergence(Divergence::BLOCK_STACK)
         },
+        Shape::new(2, 2).with_divergence(Divergence::BLOCK_STACK),
     ]
 }
 

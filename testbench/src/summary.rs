@@ -71,6 +71,10 @@ pub struct Summary {
     pub compaction: Option<Compactions>,
     /// Decisions of warps to wait for a compaction or not, likewise.
     pub prediction: Option<Prediction>,
+    /// Cycles without an issue in which a warp that is ahead of its block is held at a branch or jump that the side table
+    /// calls uniform, and that is no call or return. Likewise, where warps go ahead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_ahead: Option<u64>,
     /// Instructions issued, by active lanes, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issues: Option<Issues>,

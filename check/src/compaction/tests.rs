@@ -150,6 +150,34 @@ fn who_waits_where_threads_reconverge_bypasses_and_is_counted() {
     assert_eq!((stalled.all(), stalled.bypass_right, stalled.bypass_waits), (4, 0, 0), "{stalled:?}");
 }
 
+/// Of two warps, one comes first to a branch that parts neither, and then is ahead: to the end of a loop's body, which it
+/// does not get past; or to its own end, which is no branch.
+#[test]
+fn cycles_in_which_a_uniform_branch_is_held_are_counted() {
+    let program = |turns: i32| {
+        let again = |code: Asm| if turns > 1 { code.branch(BNE, 6, ZERO, "again") } else { code };
+        let code = Asm::default()
+            .put([csrr(5, THREAD_IN_BLOCK), sltiu(5, 5, 4), addi(6, ZERO, turns)])
+            .label("again")
+            .put([addi(6, 6, -1)])
+            // The second warp divides first.
+            .branch(BNE, 5, ZERO, "late")
+            .put([divu(7, 6, 6), addi(7, 7, 1)])
+            .label("late")
+            .put([addi(8, 8, 1)]);
+        again(code).put([addi(A0, ZERO, 0)]).exit().program()
+    };
+    let of = |compaction, turns| {
+        let mut machine = Machine::new(&shape(4, 2, compaction), program(turns), &counted(true)).unwrap();
+        machine.run().unwrap();
+        machine.summary()
+    };
+    assert_eq!(of(Compaction::SkipUniform, 4).held_ahead, None);
+    assert_eq!(of(Compaction::Predict, 1).held_ahead, Some(0));
+    let s = of(Compaction::Predict, 4);
+    assert!((1..=s.idle.divergence).contains(&s.held_ahead.unwrap()), "{:?} of {:?}", s.held_ahead, s.idle);
+}
+
 /// What a kernel did.
 fn ran(kernel: &str, shape: &Shape) -> Summary {
     let kernel = kernels::find(kernel).unwrap();

@@ -200,6 +200,12 @@ fn block_stack_four_lanes_four_warps() {
     kernels_and_more(shape, &["raytrace"], &["gcd", "quicksort"]);
 }
 
+/// Without a prediction, where the only warp of a block goes on at once.
+#[test]
+fn block_stack_two_lanes_two_warps() {
+    kernels(Shape::new(2, 2).with_divergence(Divergence::BLOCK_STACK), &["if_else"]);
+}
+
 /// The top of boards, with host and UART, driven over its pins; a launch is cut off by the host's reset.
 #[test]
 fn four_lanes_two_warps_with_host_and_uart() {

@@ -28,8 +28,7 @@
 //! * When threads are formed anew, no register of any warp of the block awaits a write; so no instruction reads a
 //!   register that another dynamic warp still owes, and a slot's homes stay while a write of it is under way. Static
 //!   warps that stay as they are wait for no write.
-//! * An entry with all live threads of the block has the static warps if none of them is ahead; any has them with
-//!   [`Compaction::Off`].
+//! * An entry with all live threads of the block has the static warps; any has them with [`Compaction::Off`].
 //!
 //! The paper's warp count is a bit per slot here, `running`: the count is 0 when none is on. It holds the two targets
 //! of a branch as the block's two uppermost entries; here they become entries when the last warp has arrived.
@@ -254,6 +253,14 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     had_refused.next((had_refused.q & !anew) | refusal.valid);
     let formed_where_one_runs = forms & store.running.q.select(forming.into, 1);
     m.assert("a_warp_is_formed_where_none_runs", had_refused.q | !formed_where_one_runs);
+    if s.predicts() {
+        let part_ahead = acting.due.slots & is_ahead & !store.whole_slots();
+        let all_meet = acting.forms & acting.comes.mask.eq(acting.due.live);
+        m.assert("who_is_ahead_where_all_meet_is_a_static_warp", had_refused.q | !(all_meet & part_ahead.any()));
+        let some_ahead = (acting.due.columns & store.ahead_threads()).any();
+        let others = (acting.comes.mask & !store.ahead_threads()).any();
+        m.cover("static_warps_beside_those_ahead", all_meet & some_ahead & others);
+    }
     let refused = Some(refusal);
     let mixed_out = MixedOut {
         homes: issued.homes,

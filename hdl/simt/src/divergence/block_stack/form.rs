@@ -38,7 +38,7 @@ impl Store {
         let Acting { due, forms: forms_next, comes, .. } = acting;
         let off = m.lit(s.compaction == Compaction::Off, 1);
         let to_form = comes.mask & !self.ahead_threads();
-        let static_again = comes.mask.eq(due.live) & to_form.eq(comes.mask);
+        let static_again = comes.mask.eq(due.live);
         let next_top = Top { mask: to_form, ..*comes };
         let new = Formed { valid: to_form.any(), fixed: off | static_again, block: due.at, top: next_top };
         formed.next_if(forms | *forms_next, forms.mux(again, new));

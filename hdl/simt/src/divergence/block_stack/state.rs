@@ -271,6 +271,12 @@ impl Store {
         elements(threads, self.s.warps).into_iter().reduce(|a, b| a | b).expect("a lane")
     }
 
+    /// One bit per slot: if its warp is ahead, that has all live threads of its own static warp, and no others.
+    pub fn whole_slots(&self) -> Signal {
+        let regrouped = self.regrouped.as_ref().map_or(self.m.lit(0u32, self.s.warps), |regrouped| regrouped.q);
+        !regrouped & !self.static_warps(self.live.q & !self.ahead_threads())
+    }
+
     /// One bit per slot: it runs a warp, its warp has arrived, or threads of its static warp live.
     pub fn live_slots(&self) -> Signal {
         let by_warp = self.static_warps(self.live.q);

@@ -1188,6 +1188,23 @@ fn a_whole_warp_runs_past_where_threads_meet() {
     assert!((0..3).all(|slot| p.runs_with_block(slot)), "all have met");
 }
 
+/// Where all live threads meet, those that are not ahead are in their static warps again, full or not.
+#[test]
+fn static_warps_beside_one_that_is_ahead() {
+    let mut p = Pipeline::begun(&Shape { compaction: Compaction::Predict, ..shape(4, 4) }, 3);
+    let some_end = p.control(OutcomeKind::Branch, 1, 3, "016b", meets_at(4));
+    p.tell_all(&some_end);
+    let ends = exit(&p, 3);
+    p.tell_all(&ends);
+    p.assert_shows(2, &["xx23", "45x7", "89ax"]);
+    let branch = p.control(OutcomeKind::Branch, 5, F, "4578", meets_at(F));
+    p.tell_all(&branch);
+    assert_eq!(p.shows(), vec![(6, "xx23".into()), (F, "45x7".into()), (6, "x9ax".into())]);
+    p.arrive(F);
+    p.assert_shows(F, &["xx23", "45x7", "89ax"]);
+    assert!((0..3).all(|slot| p.runs_with_block(slot)), "all have met");
+}
+
 /// `capri.txt` §3.3: each side of a branch says whether forming warps was worth it, that is, whether its fullest lane
 /// has fewer threads than warps came with some.
 #[test]
