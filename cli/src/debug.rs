@@ -18,10 +18,10 @@ mod session;
 use crate::launch::Launch;
 use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use heddle_testbench::machine::Machine;
-use line::{Line, Listener};
+use line::Waiting;
 use session::Session;
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -67,36 +67,29 @@ impl Debug {
         let shape = self.launch.shape.over(&target.core())?.shape()?;
         self.size.check(&target, &shape)?;
         let target = self.launch.target(target, &shape)?;
+        let waiting = if self.stdio { Waiting::standard() } else { Waiting::at(self.listen, &target.name)? };
         let mut machine = Machine::new(&shape, target.program.clone(), &self.launch.options())
             .with_context(|| target.name.clone())?;
-        if !machine.simulation().engine().shows_registers() {
-            bail!(
-                "--engine {}: a debugger reads registers, which this engine does not show",
-                self.launch.engine.name()
-            );
-        }
-        let line = match self.stdio {
-            true => Line::standard(),
-            false => {
-                let listener = Listener::bind(self.listen)?;
-                eprintln!("{} waits for gdb: target remote {}", target.name, listener.address());
-                listener.accept()?
-            }
-        };
-        let session = Rc::new(RefCell::new(Session::new(&shape, &target, line)?));
+        let session = Rc::new(RefCell::new(Session::new(&shape, &target, waiting)?));
         loop {
             machine.load(target.program.clone())?;
             let directory = machine.simulation().directory().clone();
-            machine.attach(Session::monitor(&session, &directory, &target.program)?);
+            let followed = Session::begin(&session, &directory, &target.program)?;
+            machine.attach(followed.monitor);
             let result = self.launch.drive(&mut machine, &target, self.launch.shape.seed);
             let mut session = session.borrow_mut();
+            session.connected()?;
+            if result.is_err() && !session.goes_back() && !session.is_over() {
+                session.fails(machine.simulation().engine(), followed.check.borrow().iss());
+            }
             if session.goes_back() {
                 continue;
             }
+            eprint!("{}", machine.printed().text());
             if session.is_over() {
                 return Ok(());
             }
-            session.ended(result.is_ok())?;
+            session.ended(result.is_ok());
             return result.map(|_| ()).context(target.name);
         }
     }

@@ -15,7 +15,7 @@ use crate::timeline::{Record, parse_range};
 use crate::trace::Trace;
 use crate::viewers::{Traced, Watches};
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use heddle_check::commit;
 use heddle_simt::Shape;
 use heddle_testbench::image::Image;
@@ -37,6 +37,7 @@ use std::sync::{Arc, Mutex};
 /// Ctrl-C ends the run with the report so far and a complete waveform; the exit code is then 130. A second Ctrl-C ends
 /// it at once. Long runs show their progress if standard error is a terminal.
 #[derive(Args)]
+#[command(group = ArgGroup::new("shown").args(["timeline", "konata", "perfetto"]).multiple(true))]
 #[command(after_help = "Examples:
   heddle run mandelbrot --image mandelbrot.png
   heddle run nqueens --lanes 4 --warps 1 --trace | less
@@ -97,7 +98,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE.json")]
     perfetto: Option<PathBuf>,
     /// The cycles that --timeline, --konata and --perfetto show, FROM..TO
-    #[arg(long, value_name = "CYCLES", value_parser = parse_range, default_value = "0..")]
+    #[arg(long, value_name = "CYCLES", value_parser = parse_range, default_value = "0..", requires = "shown")]
     window: Range<u64>,
     /// Print the words of a variable after the run
     #[arg(long, value_name = "NAME")]
@@ -126,6 +127,7 @@ impl Run {
         if self.watch && !stderr().is_terminal() {
             bail!("--watch draws on a terminal, and standard error is none; see --trace and --timeline");
         }
+        self.apart()?;
         let interrupt = Interrupt::catch()?;
         target.end_at(&interrupt);
         let mut image = image_file(self.image.as_deref(), &target)?;
@@ -264,6 +266,24 @@ impl Run {
         let title = format!("{} on {lanes} lanes × {warps} warps, {unit}", target.name);
         let record = Record::new(title, &target.program, self.window.clone())?;
         Ok(Some((ResultFile::create(path)?, record)))
+    }
+
+    /// Refuses one file for two results.
+    fn apart(&self) -> Result<()> {
+        let files = [
+            ("--wave", &self.wave),
+            ("--image", &self.image),
+            ("--profile", &self.profile),
+            ("--timeline", &self.timeline),
+            ("--konata", &self.konata),
+            ("--perfetto", &self.perfetto),
+        ];
+        for (at, (option, path)) in files.iter().enumerate().filter(|(_, (_, path))| path.is_some()) {
+            if let Some((other, _)) = files[..at].iter().find(|(_, other)| other == path) {
+                bail!("{other} and {option} would write the same file");
+            }
+        }
+        Ok(())
     }
 
     /// The traces for viewers.

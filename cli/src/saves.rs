@@ -42,10 +42,14 @@ const BINARY: u32 = 0x28;
 const TRANSLATED: u32 = 0x2000;
 const COMMENT: u32 = 0x200;
 
+/// The first line of a save file that is written here. GTKWave writes another when a user saves a view of their own.
+const OURS: &str = "[*] Written by heddle run --wave, which replaces it";
+
 /// The files, which appear when they are finished.
 pub struct Saves {
     wave: PathBuf,
-    gtkwave: (PathBuf, ResultFile),
+    /// None if there is one of the user's.
+    gtkwave: Option<(PathBuf, ResultFile)>,
     surfer: ResultFile,
     instructions: (PathBuf, ResultFile),
 }
@@ -57,9 +61,14 @@ impl Saves {
             let path = wave.with_extension(ending);
             ResultFile::create(&path).map(|file| (path, file))
         };
+        let own = wave.with_extension("gtkw");
+        let users = std::fs::read(&own).is_ok_and(|text| !text.starts_with(OURS.as_bytes()));
+        if users {
+            eprintln!("{} is not of heddle run, and stays as it is", own.display());
+        }
         Ok(Saves {
             wave: wave.to_path_buf(),
-            gtkwave: file("gtkw")?,
+            gtkwave: if users { None } else { Some(file("gtkw")?) },
             surfer: file("sucl")?.1,
             instructions: file("instructions")?,
         })
@@ -70,10 +79,12 @@ impl Saves {
         let (filter, mut instructions) = self.instructions;
         let pc_bits = signals.iter().flat_map(|(_, found)| found).find(|signal| signal.is_pc()).map(|pc| pc.width);
         instructions.writer().write_all(table(program, pc_bits.unwrap_or(32)).as_bytes())?;
-        let text = gtkwave((&self.wave, &self.gtkwave.0, &filter), &signals);
-        self.gtkwave.1.writer().write_all(text.as_bytes())?;
+        if let Some((path, mut file)) = self.gtkwave {
+            file.writer().write_all(gtkwave((&self.wave, &path, &filter), &signals).as_bytes())?;
+            file.finish()?;
+        }
         self.surfer.writer().write_all(surfer(&signals).as_bytes())?;
-        [instructions, self.gtkwave.1, self.surfer].into_iter().try_for_each(ResultFile::finish)
+        [instructions, self.surfer].into_iter().try_for_each(ResultFile::finish)
     }
 }
 
@@ -114,6 +125,7 @@ fn signals(directory: &Directory) -> Vec<(&'static str, Vec<Signal>)> {
 fn gtkwave((wave, save, filter): (&Path, &Path, &Path), signals: &[(&'static str, Vec<Signal>)]) -> String {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.into()).display().to_string();
     let mut text = String::new();
+    let _ = writeln!(text, "{OURS}");
     let _ = writeln!(text, "[dumpfile] \"{}\"\n[savefile] \"{}\"", absolute(wave), absolute(save));
     // The zoom at which a cycle has room for a short instruction; no marker is set.
     let _ = writeln!(text, "[timestart] 0\n[size] 1600 900\n[sst_expanded] 1\n*-4.5{}", " -1".repeat(27));

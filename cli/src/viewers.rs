@@ -1,6 +1,7 @@
 //! `heddle run --konata` and `--perfetto`: traces for viewers that people have, written while the program runs.
 
 mod konata;
+mod owed;
 mod perfetto;
 
 use crate::output::ResultFile;

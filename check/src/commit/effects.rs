@@ -4,14 +4,16 @@ use super::Committed;
 use heddle_testbench::iss::Iss;
 use heddle_testbench::program::Program;
 
-/// An instruction of a thread took effect.
+/// A thread starts, or an instruction of it took effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effect {
     /// Number of the hardware thread.
     pub thread: u32,
-    /// Byte address of the instruction.
-    pub pc: u32,
-    /// What it did to memory.
+    /// Byte address of the instruction; none if the thread starts.
+    pub pc: Option<u32>,
+    /// Where the thread is then, unless it has ended.
+    pub next: Option<u32>,
+    /// What the instruction did to memory.
     pub touch: Option<Touch>,
 }
 
@@ -32,7 +34,10 @@ pub struct Touch {
 pub(super) fn of<'a>(iss: &'a Iss, program: &Program, commit: Committed<'a>) -> impl Iterator<Item = Effect> + 'a {
     let Committed { pc, threads } = commit;
     let word = program.word(pc);
-    threads.iter().map(move |&thread| Effect { thread, pc, touch: word.and_then(|word| touch(iss, thread, word)) })
+    threads.iter().map(move |&thread| {
+        let touch = word.and_then(|word| touch(iss, thread, word));
+        Effect { thread, pc: Some(pc), next: None, touch }
+    })
 }
 
 fn touch(iss: &Iss, thread: u32, word: u32) -> Option<Touch> {

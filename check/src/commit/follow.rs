@@ -333,6 +333,8 @@ impl Follower {
             let registers = &self.registers[thread as usize];
             (0..).zip(registers).for_each(|(register, &value)| hart.set_register(register, value));
             self.recent.clear_thread(thread);
+            let started = Effect { thread, pc: None, next: Some(self.entry), touch: None };
+            self.effects.iter_mut().for_each(|told| told.push(started));
         }
         Ok(())
     }
@@ -387,9 +389,20 @@ impl Follower {
     fn commits(&mut self, commit: Committed, now: u64) -> Result<(), Difference> {
         let Committed { pc, threads } = commit;
         threads.iter().try_for_each(|&thread| self.at(thread, pc))?;
+        let first = self.effects.as_ref().map_or(0, Vec::len);
         if let Some(told) = &mut self.effects {
             told.extend(effects::of(&self.iss, &self.program, commit));
         }
+        let followed = self.executes(commit, now);
+        for effect in self.effects.iter_mut().flat_map(|told| &mut told[first..]) {
+            let hart = self.iss.hart(effect.thread);
+            effect.next = hart.is_live().then(|| hart.pc());
+        }
+        followed
+    }
+
+    fn executes(&mut self, commit: Committed, now: u64) -> Result<(), Difference> {
+        let Committed { pc, threads } = commit;
         let word = self.program.word(pc);
         let mut with = Vec::new();
         if self.shape.warp_primitives {

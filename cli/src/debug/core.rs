@@ -53,9 +53,10 @@ pub struct Core {
     /// Taken out since the core stopped.
     taken_out: BTreeSet<u32>,
     watchpoints: Vec<Watchpoint>,
-    /// What would have stopped other threads while one was taken over a breakpoint: after which cycle, why, and at which
-    /// pc.
-    passed: Vec<(u64, Reason, u32)>,
+    /// What would have stopped the core, and gdb has not been told of.
+    passed: Vec<Passed>,
+    /// The thread that has ended while it was taken over a breakpoint, until the core runs again.
+    ended: Option<u32>,
     /// The hardware thread whose registers or memory gdb read last: a step backwards names none.
     looked_at: u32,
     /// `monitor until`.
@@ -83,6 +84,16 @@ pub enum How {
     BackStep(u32),
     Back,
 }
+
+/// A thread that would have stopped the core: after this cycle, with this pc.
+struct Passed {
+    cycle: u64,
+    reason: Reason,
+    pc: Option<u32>,
+}
+
+/// Of them, at most: those of a user who lets one thread run alone for long.
+const MOST_PASSED: usize = 4096;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Watchpoint {
@@ -113,12 +124,13 @@ impl Core {
             elf: elf.to_vec(),
             iss,
             cycle: 0,
-            doing: Vec::new(),
+            doing: vec!["runs"; shape.threads() as usize],
             paths: String::new(),
             breakpoints: BTreeSet::new(),
             taken_out: BTreeSet::new(),
             watchpoints: Vec::new(),
             passed: Vec::new(),
+            ended: None,
             looked_at: 0,
             until: None,
             asked: Asked::default(),
@@ -130,6 +142,7 @@ impl Core {
         self.iss = iss.clone();
         self.cycle = engine.cycle();
         self.taken_out.clear();
+        self.until = None;
         self.doing = vec!["runs"; self.shape.threads() as usize];
         self.paths.clear();
         let Shape { lanes, warps, .. } = self.shape;
@@ -161,49 +174,55 @@ impl Core {
         }
     }
 
+    /// What gdb has the core run for.
     pub fn asked(&mut self) -> Asked {
+        self.ended = None;
         std::mem::take(&mut self.asked)
     }
 
     /// Whether and why the core stops after a cycle in which this happened, if it runs forwards as was `asked`.
     ///
-    /// While gdb takes a thread over a breakpoint, it expects no other to move. Here others do; what would have stopped
-    /// them is [passed](Core::passed).
+    /// gdb is told of one thread at a time: what else would have stopped the core is [passed](Core::missed). While gdb
+    /// takes a thread over a breakpoint, it expects no other to move. Here others do, and nothing stops them.
     pub fn reason(&mut self, asked: &Asked, (now, effects): (u64, &[Effect]), iss: &Iss) -> Option<Reason> {
-        let found = |effect: &Effect| Some((*effect, self.breaks(asked, effect, iss)?));
-        let Some(alone) = asked.alone else {
-            let step = effects.iter().find_map(|effect| self.stepped(asked, effect, iss));
-            return effects.iter().find_map(found).map(|(_, reason)| reason).or(step);
-        };
-        let (own, others): (Vec<_>, Vec<_>) =
-            effects.iter().filter_map(found).partition(|(effect, _)| effect.thread == alone);
-        let passed = others.into_iter().map(|(effect, reason)| (now, reason, iss.hart(effect.thread).pc()));
-        let passed: Vec<_> = passed.collect();
-        let step = effects.iter().find_map(|effect| self.stepped(asked, effect, iss));
-        let ends = (!iss.hart(alone).is_live()).then(|| signal(alone, Signal::SIGTRAP));
-        let stops = own.first().map(|(_, reason)| *reason).or(step).or(ends);
-        self.passed.extend(passed);
-        stops
+        let mut step = effects.iter().find_map(|effect| self.stepped(asked, effect, iss));
+        let mut stops = None;
+        for effect in effects {
+            let Some(reason) = self.breaks(asked, effect) else { continue };
+            let may_stop = asked.alone.is_none_or(|alone| alone == effect.thread);
+            if may_stop && stops.is_none() {
+                stops = Some(reason);
+            } else if self.passed.len() < MOST_PASSED {
+                self.passed.push(Passed { cycle: now, reason, pc: effect.next });
+            }
+        }
+        if let Some(alone) = asked.alone.filter(|alone| !iss.hart(*alone).is_live()) {
+            self.ended = Some(alone);
+            step = Some(trap(alone));
+        }
+        stops.or(step)
+    }
+
+    /// What was passed is of no more interest.
+    pub fn forget(&mut self) {
+        self.passed.clear();
     }
 
     /// A thread that steps has done so.
     fn stepped(&self, asked: &Asked, effect: &Effect, iss: &Iss) -> Option<Reason> {
         let How::Step(thread, within) = &asked.how else { return None };
-        let hart = iss.hart(effect.thread);
-        let still = within.as_ref().is_some_and(|within| hart.is_live() && within.contains(&hart.pc()));
-        if *thread != effect.thread || still {
+        let still = |next: u32| within.as_ref().is_some_and(|within| within.contains(&next));
+        if *thread != effect.thread || effect.pc.is_none() || effect.next.is_some_and(still) {
             return None;
         }
         // If it has ended, gdb is shown another.
-        let shown = if hart.is_live() { Some(*thread) } else { self.first_live(iss) };
-        shown.map(|thread| signal(thread, Signal::SIGTRAP))
+        effect.next.map(|_| *thread).or_else(|| self.first_live(iss)).map(trap)
     }
 
     /// A watchpoint is touched, or a thread comes to a breakpoint.
-    fn breaks(&self, asked: &Asked, effect: &Effect, iss: &Iss) -> Option<Reason> {
-        let hart = iss.hart(effect.thread);
-        let at = |addresses: &BTreeSet<u32>| hart.is_live() && addresses.contains(&hart.pc());
-        // Those of others are only out while that one steps.
+    fn breaks(&self, asked: &Asked, effect: &Effect) -> Option<Reason> {
+        let at = |addresses: &BTreeSet<u32>| effect.next.is_some_and(|next| addresses.contains(&next));
+        // Those that are out for a step are there for others.
         let others = asked.alone.is_some_and(|alone| alone != effect.thread);
         let comes = at(&self.breakpoints) || (others && at(&self.taken_out));
         self.touched(effect).or_else(|| comes.then(|| Reason::SwBreak(tid(effect.thread))))
@@ -215,13 +234,16 @@ impl Core {
         if asked.alone.is_some() {
             return None;
         }
-        let passed = std::mem::take(&mut self.passed);
         let forwards = matches!(asked.how, How::On | How::Step(..));
-        let counts = |(_, reason, pc): &(u64, Reason, u32)| match reason {
-            Reason::SwBreak(_) => self.breakpoints.contains(pc),
+        let counts = |passed: &Passed| match passed.reason {
+            Reason::SwBreak(_) => passed.pc.is_some_and(|pc| self.breakpoints.contains(&pc)),
             _ => true,
         };
-        passed.into_iter().filter(|_| forwards).find(counts).map(|(cycle, reason, _)| (cycle, reason))
+        let mut left = std::mem::take(&mut self.passed).into_iter().filter(|_| forwards).filter(counts);
+        let Passed { cycle, reason, .. } = left.next()?;
+        // What came later will come again.
+        self.passed = left.filter(|passed| passed.cycle == cycle).collect();
+        Some((cycle, reason))
     }
 
     /// The watchpoint that an instruction touches.
@@ -264,6 +286,11 @@ impl Core {
 
 const WAITS: &str = "waits for others to reconverge";
 const BARRIER: &str = "waits at a barrier";
+
+/// A thread stops where it is.
+pub fn trap(thread: u32) -> Reason {
+    signal(thread, Signal::SIGTRAP)
+}
 
 /// A thread stops by a signal.
 pub fn signal(thread: u32, signal: Signal) -> Reason {
@@ -333,7 +360,8 @@ impl MultiThreadBase for Core {
     }
 
     fn list_active_threads(&mut self, is_active: &mut dyn FnMut(Tid)) -> Result<(), Infallible> {
-        (0..self.shape.threads()).filter(|hart| self.iss.hart(*hart).is_live()).for_each(|hart| is_active(tid(hart)));
+        let is_there = |hart: &u32| self.iss.hart(*hart).is_live() || self.ended == Some(*hart);
+        (0..self.shape.threads()).filter(is_there).for_each(|hart| is_active(tid(hart)));
         Ok(())
     }
 
@@ -351,7 +379,7 @@ impl ThreadExtraInfo for Core {
         let hart = thread(tid);
         let ThreadId { block, thread } = self.iss.hart(hart).thread();
         let (warp, lane) = (hart / self.shape.lanes, hart % self.shape.lanes);
-        let doing = self.doing.get(hart as usize).copied().unwrap_or("runs");
+        let doing = if self.ended == Some(hart) { "has ended" } else { self.doing[hart as usize] };
         let text = format!("block {block} thread {thread}, warp {warp} lane {lane}, {doing}");
         Ok(copy(text.as_bytes(), 0, text.len(), to))
     }
@@ -496,6 +524,7 @@ impl MonitorCmd for Core {
             ["where"] => self.groups().lines().for_each(|line| outputln!(out, "{line}")),
             ["cycle"] => outputln!(out, "{}", self.cycle),
             ["until", number] => match number.parse() {
+                Ok(cycle) if cycle == self.cycle => outputln!(out, "the core has stopped after cycle {cycle}"),
                 Ok(cycle) => {
                     self.until = Some(cycle);
                     let verb = if cycle > self.cycle { "continue" } else { "reverse-continue" };

@@ -3,10 +3,10 @@
 //! Backwards is forwards from the start, twice: first to find the cycle that is looked for, then to stop there. A run
 //! takes its course again, since all that is random in it comes of the seed.
 
-use super::core::{Core, How, Reason, signal, tid};
-use super::line::Line;
+use super::core::{Asked, Core, How, Reason, signal, tid, trap};
+use super::line::{Line, Waiting};
 use crate::target::Target;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use gdbstub::common::Signal;
 use gdbstub::conn::ConnectionExt as _;
 use gdbstub::stub::GdbStub;
@@ -36,7 +36,9 @@ pub struct Session {
     core: Core,
     gdb: Option<Gdb>,
     /// Before gdb is there.
-    line: Option<Line>,
+    waiting: Option<Waiting>,
+    /// Why gdb could not connect.
+    failed: Option<anyhow::Error>,
     plan: Plan,
     /// The first cycle after which a thread lives.
     begin: Option<u64>,
@@ -44,12 +46,14 @@ pub struct Session {
     over: bool,
     /// This run is to end, so that another begins.
     again: bool,
+    /// gdb has been told why this run ends.
+    shown: bool,
 }
 
 /// What the core runs for.
 enum Plan {
     /// To where something happens that stops it.
-    On(super::core::Asked),
+    On(Asked),
     /// To the end of this cycle; without a reason, to the beginning.
     To(u64, Option<Reason>),
     /// To the end of this cycle, for the last thing before it that stops who runs backwards.
@@ -57,21 +61,21 @@ enum Plan {
 }
 
 impl Session {
-    pub fn new(shape: &Shape, target: &Target, line: Line) -> Result<Session> {
+    pub fn new(shape: &Shape, target: &Target, waiting: Waiting) -> Result<Session> {
         let core = Core::new(shape, &target.program, &target.elf, Iss::new(&target.program, shape)?);
-        let plan = Plan::On(super::core::Asked::default());
-        Ok(Session { core, gdb: None, line: Some(line), plan, begin: None, over: false, again: false })
+        let plan = Plan::On(Asked::default());
+        let waiting = Some(waiting);
+        let (over, again, shown) = (false, false, false);
+        Ok(Session { core, gdb: None, waiting, failed: None, plan, begin: None, over, again, shown })
     }
 
-    /// What follows one run of a machine with this program.
-    pub fn monitor(
-        session: &Rc<RefCell<Session>>,
-        directory: &Directory,
-        program: &Program,
-    ) -> Result<Box<dyn Monitor>> {
-        session.borrow_mut().again = false;
-        let check = CommitCheck::new(directory, program, &session.borrow().core.shape)?;
-        Ok(Box::new(Follow { check, session: session.clone() }))
+    /// A run begins, of a machine with this program: what follows it, and what knows its threads.
+    pub fn begin(session: &Rc<RefCell<Session>>, directory: &Directory, program: &Program) -> Result<Followed> {
+        let mut begun = session.borrow_mut();
+        (begun.again, begun.shown) = (false, false);
+        let check = Rc::new(RefCell::new(CommitCheck::new(directory, program, &begun.core.shape)?));
+        let monitor = Box::new(Follow { check: check.clone(), session: session.clone() });
+        Ok(Followed { monitor, check })
     }
 
     /// Whether the run was ended for another from the start; else whether gdb has gone.
@@ -83,80 +87,117 @@ impl Session {
         self.over
     }
 
+    /// Whether gdb could connect.
+    pub fn connected(&mut self) -> Result<()> {
+        self.failed.take().map_or(Ok(()), Err)
+    }
+
+    /// The run has failed without a fault of the core, such as at its limit of cycles: gdb may look where.
+    pub fn fails(&mut self, engine: &dyn Engine, iss: &Iss) {
+        if let (Some(thread), false) = (self.core.first_live(iss), self.shown) {
+            self.halts(engine, iss, signal(thread, Signal::SIGXCPU));
+        }
+    }
+
     /// The program has ended.
-    pub fn ended(&mut self, good: bool) -> Result<()> {
-        match self.gdb.take() {
-            Some(GdbStubStateMachine::Running(gdb)) => {
-                // Whether gdb hears of it makes no difference any more.
-                let _ = gdb.report_stop(&mut self.core, Reason::Exited(u8::from(!good)));
-                Ok(())
-            }
-            Some(_) => Ok(()),
-            None => bail!("no thread ran, so there was nothing for gdb to see"),
+    pub fn ended(&mut self, good: bool) {
+        if let Some(GdbStubStateMachine::Running(gdb)) = self.gdb.take() {
+            // Whether gdb hears of it makes no difference any more.
+            let _ = gdb.report_stop(&mut self.core, Reason::Exited(u8::from(!good)));
+        }
+    }
+
+    /// The core runs no further.
+    fn halts(&mut self, engine: &dyn Engine, iss: &Iss, reason: Reason) {
+        self.shown = true;
+        match &self.plan {
+            Plan::On(_) => self.stop(engine, iss, reason),
+            Plan::Search { .. } => self.found(self.begin.unwrap_or(0)),
+            Plan::To(..) => self.arrives(engine, iss),
         }
     }
 
     /// After a cycle.
     fn cycle(&mut self, engine: &dyn Engine, iss: &Iss, effects: &[Effect]) {
         let now = engine.cycle();
-        if self.begin.is_none() {
+        let Some(begin) = self.begin else {
             if self.core.first_live(iss).is_some() {
                 self.begin = Some(now);
                 self.connect(engine, iss);
             }
             return;
-        }
-        let begin = self.begin.unwrap_or(0);
+        };
         match &mut self.plan {
             Plan::On(asked) => {
-                let until = self.core.until == Some(now);
                 let stops = self.core.reason(asked, (now, effects), iss);
-                let stops = stops.or_else(|| until.then(|| self.core.first_live(iss)).flatten().map(trap));
-                match stops {
-                    Some(reason) => self.stop(engine, iss, reason),
-                    None if now.is_multiple_of(POLL) => self.poll(engine, iss),
-                    None => {}
+                let until = self.core.until.is_some_and(|until| now >= until);
+                let stops = stops.or_else(|| self.core.first_live(iss).filter(|_| until).map(trap));
+                if let Some(reason) = stops {
+                    return self.stop(engine, iss, reason);
                 }
             }
-            Plan::To(cycle, reason) if *cycle == now => {
-                let start =
-                    Reason::ReplayLog { tid: self.core.first_live(iss).map(tid), pos: ReplayLogPosition::Begin };
-                let reason = reason.unwrap_or(start);
-                self.stop(engine, iss, reason);
-            }
+            Plan::To(cycle, _) if *cycle == now => return self.arrives(engine, iss),
             Plan::To(..) => {}
             Plan::Search { before, how, found } => {
                 // Who stepped or touched memory is seen before it did; who comes to a breakpoint, there.
                 let earlier = now - 1;
                 let stops = match how {
                     How::BackStep(thread) => {
-                        effects.iter().any(|effect| effect.thread == *thread).then(|| (earlier, trap(*thread)))
+                        let steps = |effect: &Effect| effect.thread == *thread && effect.pc.is_some();
+                        effects.iter().any(steps).then(|| (earlier, trap(*thread)))
                     }
-                    _ => {
-                        let until = (self.core.until == Some(now)).then(|| self.core.first_live(iss)).flatten();
-                        match self.core.reason(&Default::default(), (now, effects), iss) {
-                            Some(reason @ Reason::Watch { .. }) => Some((earlier, reason)),
-                            Some(reason) => Some((now, reason)),
-                            None => until.map(|thread| (now, trap(thread))),
+                    _ => match self.core.reason(&Asked::default(), (now, effects), iss) {
+                        Some(reason @ Reason::Watch { .. }) => Some((earlier, reason)),
+                        Some(reason) => Some((now, reason)),
+                        None => {
+                            let until = self.core.until == Some(now);
+                            self.core.first_live(iss).filter(|_| until).map(|thread| (now, trap(thread)))
                         }
-                    }
+                    },
                 };
                 if let Some(stops) = stops.filter(|(cycle, _)| cycle < before && *cycle >= begin) {
                     *found = Some(stops);
                 }
                 if now >= *before {
-                    let (cycle, reason) = found.map_or((begin, None), |(cycle, reason)| (cycle, Some(reason)));
-                    self.plan = Plan::To(cycle, reason);
-                    self.again = true;
+                    self.found(begin);
                 }
             }
         }
+        if now.is_multiple_of(POLL) {
+            self.poll(engine, iss);
+        }
+    }
+
+    /// The search is over: another run goes to what was found, or to the beginning.
+    fn found(&mut self, begin: u64) {
+        if let Plan::Search { found, .. } = &self.plan {
+            let (cycle, reason) = found.map_or((begin, None), |(cycle, reason)| (cycle, Some(reason)));
+            self.plan = Plan::To(cycle, reason);
+            self.again = true;
+            self.core.forget();
+        }
+    }
+
+    /// The cycle to which the core was to run.
+    fn arrives(&mut self, engine: &dyn Engine, iss: &Iss) {
+        let start = Reason::ReplayLog { tid: self.core.first_live(iss).map(tid), pos: ReplayLogPosition::Begin };
+        let Plan::To(_, reason) = &self.plan else { return };
+        let reason = reason.unwrap_or(start);
+        self.stop(engine, iss, reason);
     }
 
     /// gdb begins, with the core stopped.
     fn connect(&mut self, engine: &dyn Engine, iss: &Iss) {
         self.core.stops(engine, iss);
-        let Some(line) = self.line.take() else { return };
+        let Some(line) = self.waiting.take() else { return };
+        let line = match line.connected() {
+            Ok(line) => line,
+            Err(error) => {
+                self.failed = Some(error);
+                self.over = true;
+                return;
+            }
+        };
         self.gdb = GdbStub::new(line).run_state_machine(&mut self.core).ok();
         self.serve(engine.cycle());
     }
@@ -164,9 +205,6 @@ impl Session {
     /// Tells gdb why the core stops, and does what it wants until the core is to run.
     fn stop(&mut self, engine: &dyn Engine, iss: &Iss, reason: Reason) {
         self.core.stops(engine, iss);
-        if self.core.until == Some(engine.cycle()) {
-            self.core.until = None;
-        }
         let Some(GdbStubStateMachine::Running(gdb)) = self.gdb.take() else { return };
         self.gdb = gdb.report_stop(&mut self.core, reason).ok();
         self.serve(engine.cycle());
@@ -210,8 +248,13 @@ impl Session {
                 }
                 Some(GdbStubStateMachine::Running(gdb)) => {
                     let asked = self.core.asked();
+                    let missed = self.core.missed(&asked);
+                    if let Some((_, reason)) = missed.filter(|(cycle, _)| *cycle == now) {
+                        self.gdb = gdb.report_stop(&mut self.core, reason).ok();
+                        continue;
+                    }
                     self.gdb = Some(gdb.into());
-                    self.plan = match (self.core.missed(&asked), asked.how.clone()) {
+                    self.plan = match (missed, asked.how.clone()) {
                         (Some((cycle, reason)), _) => Plan::To(cycle, Some(reason)),
                         (None, How::On | How::Step(..)) => Plan::On(asked),
                         (None, how) => Plan::Search { before: now, how, found: None },
@@ -237,34 +280,34 @@ impl Session {
             }
             _ => Signal::SIGSEGV,
         };
-        let thread = stop.harts.first().copied().or_else(|| self.core.first_live(iss));
-        if let (Plan::On(_), Some(thread)) = (&self.plan, thread) {
-            self.stop(engine, iss, signal(thread, by));
+        if let Some(thread) = stop.harts.first().copied().or_else(|| self.core.first_live(iss)) {
+            self.halts(engine, iss, signal(thread, by));
         }
     }
 }
 
-/// A thread stops where it is.
-fn trap(thread: u32) -> Reason {
-    Reason::SignalWithThread { tid: tid(thread), signal: Signal::SIGTRAP }
+/// A run that is followed.
+pub struct Followed {
+    pub monitor: Box<dyn Monitor>,
+    pub check: Rc<RefCell<CommitCheck>>,
 }
 
-/// A run that is followed.
 struct Follow {
-    check: CommitCheck,
+    check: Rc<RefCell<CommitCheck>>,
     session: Rc<RefCell<Session>>,
 }
 
 impl Monitor for Follow {
     fn launch(&mut self, engine: &dyn Engine, grid: Grid, entry: u32) -> Result<(), GridError> {
-        self.check.launch(engine, grid, entry)
+        self.check.borrow_mut().launch(engine, grid, entry)
     }
 
     fn cycle(&mut self, engine: &mut dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
         engine.settle();
-        self.check.cycle(engine, seed)?;
-        let effects = self.check.effects();
-        self.session.borrow_mut().cycle(engine, self.check.iss(), &effects);
+        let mut check = self.check.borrow_mut();
+        check.cycle(engine, seed)?;
+        let effects = check.effects();
+        self.session.borrow_mut().cycle(engine, check.iss(), &effects);
         Ok(())
     }
 
@@ -274,17 +317,14 @@ impl Monitor for Follow {
     }
 
     fn end(&mut self, engine: &dyn Engine, seed: u64, stop: Option<&Stop>) -> Result<(), Box<Mismatch>> {
+        let mut check = self.check.borrow_mut();
         if let Some(stop) = stop {
-            self.session.borrow_mut().fault(engine, self.check.iss(), stop);
+            self.session.borrow_mut().fault(engine, check.iss(), stop);
         }
-        Monitor::end(&mut self.check, engine, seed, stop)
+        Monitor::end(&mut *check, engine, seed, stop)
     }
 
     fn write(&mut self, address: u32, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.check.write(address, bytes)
-    }
-
-    fn memory(&self) -> Option<&[u8]> {
-        Monitor::memory(&self.check)
+        self.check.borrow_mut().write(address, bytes)
     }
 }

@@ -16,12 +16,11 @@
 //! the one that wrote it.
 
 use super::Viewer;
-use bitvec::vec::BitVec;
-use heddle_simt::Shape;
+use super::owed::{Fate, Owed};
 use heddle_simt::pipeline::timing::{
     CHOICE_TO_DECODE, CHOICE_TO_FETCH, ISSUE_TO_EXECUTE, ISSUE_TO_OUTCOME, ISSUE_TO_READ, ISSUE_TO_RESOLVE,
-    ISSUE_TO_WRITE,
 };
+use heddle_simt::{LaneMask, Shape};
 use heddle_testbench::machine::{Fetched, IssuedFrom, Pipeline, TraceLine, Wait};
 use heddle_testbench::{Program, disassemble};
 use std::collections::{HashMap, VecDeque};
@@ -52,17 +51,15 @@ struct Instruction {
     slot: u32,
     pc: u32,
     decoded: u64,
-    mask: BitVec<u64>,
+    mask: LaneMask,
     accesses: bool,
-    /// The register that it writes, and the lanes whose write is to come.
-    destination: Option<u32>,
-    to_write: BitVec<u64>,
+    owed: Owed,
 }
 
 /// Who writes a register, and when it did.
 struct Writer {
     id: Option<u64>,
-    mask: BitVec<u64>,
+    mask: LaneMask,
     wrote: Option<u64>,
 }
 
@@ -131,8 +128,8 @@ impl Konata {
     /// Stages 1 to 3.
     fn fetches(&mut self, Pipeline { cycle, fetched, decoded, .. }: &Pipeline) {
         let cycle = *cycle;
-        let in_decode = |(at, _): &mut (u64, Instruction)| cycle - *at == u64::from(CHOICE_TO_DECODE);
-        if let Some((_, mut instruction)) = self.front.pop_front_if(in_decode) {
+        let in_decode = |(at, _): &mut (u64, Instruction)| cycle - *at >= u64::from(CHOICE_TO_DECODE);
+        while let Some((_, mut instruction)) = self.front.pop_front_if(in_decode) {
             if *decoded == Some(Fetched { slot: instruction.slot, pc: instruction.pc }) {
                 self.lines.stage(cycle, instruction.id, "D");
                 instruction.decoded = cycle;
@@ -153,9 +150,8 @@ impl Konata {
             self.lines.say(cycle, id, |id| format!("I\t{id}\t{id}\t{slot}"));
             self.lines.say(cycle, id, |id| format!("L\t{id}\t0\t{pc:08x}: {text}"));
             self.lines.stage(cycle, id, "St");
-            let (mask, to_write) = (BitVec::new(), BitVec::new());
-            let instruction =
-                Instruction { id, slot, pc, decoded: 0, mask, accesses: false, destination: None, to_write };
+            let (mask, owed) = (LaneMask::new(), Owed::default());
+            let instruction = Instruction { id, slot, pc, decoded: 0, mask, accesses: false, owed };
             self.front.push_back((cycle, instruction));
         }
     }
@@ -166,7 +162,7 @@ impl Konata {
         for instruction in self.buffers.iter().flatten().filter(|one| one.decoded + 1 == cycle) {
             self.lines.stage(cycle, instruction.id, "B");
         }
-        if let Some(IssuedFrom { slot, accesses, line }) = issued {
+        if let Some(IssuedFrom { slot, accesses, line, .. }) = issued {
             self.wait(cycle, *slot, None);
             let first = self.buffers[*slot as usize].pop_front();
             let Some(mut instruction) = first.filter(|first| first.pc == line.pc) else {
@@ -202,70 +198,56 @@ impl Konata {
     }
 
     /// Stages 5 to 10.
-    fn ends(&mut self, Pipeline { cycle, reads, resolved, written, .. }: &Pipeline) {
-        let cycle = *cycle;
-        let mut left = Vec::new();
+    fn ends(&mut self, pipeline: &Pipeline) {
+        let cycle = pipeline.cycle;
         for (issued, mut instruction) in std::mem::take(&mut self.back) {
             let age = u32::try_from(cycle - issued).unwrap_or(u32::MAX);
             let (id, warp) = (instruction.id, instruction.slot / self.slots_of_a_warp);
-            let stages = [(ISSUE_TO_READ, "Co"), (ISSUE_TO_EXECUTE, "X"), (ISSUE_TO_RESOLVE, "Rs")];
-            stages.iter().filter(|(at, _)| *at == age).for_each(|(_, name)| self.lines.stage(cycle, id, name));
-            if let Some(registers) = reads.as_ref().filter(|_| age == ISSUE_TO_READ) {
-                for source in &registers.sources {
-                    let writer = self.writers.get(&(warp, *source));
-                    let writer = writer.filter(|writer| meet(&writer.mask, &instruction.mask));
-                    let waited = writer.filter(|writer| writer.wrote.is_none_or(|wrote| wrote >= instruction.decoded));
-                    if let Some(producer) = waited.and_then(|writer| writer.id) {
-                        self.lines.say(cycle, id, |id| format!("W\t{id}\t{producer}\t0"));
-                    }
+            let fate = instruction.owed.follow(warp, age, pipeline);
+            let ninth = if instruction.accesses { "M" } else { "Cv" };
+            let stages =
+                [(ISSUE_TO_READ, "Co"), (ISSUE_TO_EXECUTE, "X"), (ISSUE_TO_RESOLVE, "Rs"), (ISSUE_TO_OUTCOME, ninth)];
+            match fate {
+                Fate::Squashed => self.lines.end(cycle, id, false),
+                Fate::Ended => self.lines.end(cycle, id, true),
+                Fate::Goes => {
+                    let stage = stages.iter().find(|(at, _)| *at == age);
+                    stage.into_iter().for_each(|(_, name)| self.lines.stage(cycle, id, name));
                 }
-                instruction.destination = registers.destination;
-                if let Some(register) = registers.destination {
-                    let writer = Writer { id, mask: instruction.mask.clone(), wrote: None };
-                    self.writers.insert((warp, register), writer);
+                Fate::Writes => {
+                    self.lines.stage(cycle, id, "W");
+                    let register = instruction.owed.destination().map(|register| (warp, register));
+                    let writer = register.and_then(|register| self.writers.get_mut(&register));
+                    let writer = writer.filter(|writer| writer.id == id);
+                    writer.into_iter().for_each(|writer| writer.wrote = Some(cycle));
                 }
             }
-            if age == ISSUE_TO_RESOLVE {
-                instruction.to_write = resolved.as_ref().map_or(BitVec::new(), |(_, lanes)| lanes.clone());
+            if age == ISSUE_TO_READ {
+                self.reads(pipeline, warp, &instruction);
             }
-            // Without effect: it issues again, or a fault was before it.
-            if age == ISSUE_TO_OUTCOME && instruction.to_write.not_any() {
-                self.lines.end(cycle, id, false);
-                continue;
+            if !matches!(fate, Fate::Squashed | Fate::Ended) {
+                self.back.push((issued, instruction));
             }
-            if age == ISSUE_TO_OUTCOME {
-                self.lines.stage(cycle, id, if instruction.accesses { "M" } else { "Cv" });
-            }
-            if age >= ISSUE_TO_WRITE && (instruction.destination.is_none() || instruction.to_write.not_any()) {
-                self.lines.end(cycle, id, true);
-                continue;
-            }
-            left.push((issued, instruction));
-        }
-        self.back = left;
-        if let Some((warp, register, lanes)) = written {
-            self.writes(cycle, *warp, *register, lanes);
         }
     }
 
-    /// A write ends the oldest instruction that owes it.
-    fn writes(&mut self, cycle: u64, warp: u32, register: u32, lanes: &BitVec<u64>) {
-        let slots = self.slots_of_a_warp;
-        let owes = |(issued, one): &&mut (u64, Instruction)| {
-            let late_enough = cycle - *issued >= u64::from(ISSUE_TO_WRITE);
-            late_enough && one.slot / slots == warp && one.destination == Some(register) && meet(&one.to_write, lanes)
-        };
-        let Some((_, instruction)) = self.back.iter_mut().find(owes) else { return };
-        instruction.to_write &= !lanes.clone();
-        if instruction.to_write.not_any() {
-            self.lines.stage(cycle, instruction.id, "W");
-            let writer = self.writers.get_mut(&(warp, register)).filter(|writer| writer.id == instruction.id);
-            writer.into_iter().for_each(|writer| writer.wrote = Some(cycle));
+    /// In stage 5: whom it has waited for, and who will wait for it.
+    fn reads(&mut self, Pipeline { cycle, reads, .. }: &Pipeline, warp: u32, instruction: &Instruction) {
+        for source in reads.iter().flat_map(|registers| &registers.sources) {
+            let writer = self.writers.get(&(warp, *source)).filter(|writer| meet(&writer.mask, &instruction.mask));
+            let waited = writer.filter(|writer| writer.wrote.is_none_or(|wrote| wrote >= instruction.decoded));
+            if let Some(producer) = waited.and_then(|writer| writer.id) {
+                self.lines.say(*cycle, instruction.id, |id| format!("W\t{id}\t{producer}\t0"));
+            }
+        }
+        if let Some(register) = instruction.owed.destination() {
+            let writer = Writer { id: instruction.id, mask: instruction.mask.clone(), wrote: None };
+            self.writers.insert((warp, register), writer);
         }
     }
 }
 
-fn meet(a: &BitVec<u64>, b: &BitVec<u64>) -> bool {
+fn meet(a: &LaneMask, b: &LaneMask) -> bool {
     a.iter().zip(b).any(|(a, b)| *a && *b)
 }
 

@@ -9,12 +9,13 @@
 //! | thread blocks | a block's lowest warp | `X`: from the start of its first warp to the end of its last thread |
 //! | barriers | a warp | `X`: from the issue of a `barrier` to the next issue of the warp |
 //! | memory | an access | `b`, `e`: from stage 9 to the last write of its result |
-//! | counts | | `C`, every 64 cycles: issues a cycle, lanes of an issue, live warps, accesses under way |
+//! | counts | | `C`, of up to 64 cycles each: issues a cycle, lanes of an issue, live warps, accesses under way |
 
 use super::Viewer;
+use super::owed::{Fate, Owed};
 use crate::timeline::names;
 use anyhow::Result;
-use heddle_simt::pipeline::timing::{ISSUE_TO_ACCESS, ISSUE_TO_RESOLVE, ISSUE_TO_WRITE};
+use heddle_simt::pipeline::timing::ISSUE_TO_ACCESS;
 use heddle_simt::{LaneMask, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::machine::{IssuedFrom, Pipeline, TraceLine};
@@ -71,17 +72,18 @@ struct Block {
 /// An access that issued in this cycle.
 struct Access {
     issued: u64,
-    warp: u32,
     line: TraceLine,
-    /// Of stage 5; what stage 8 leaves of it.
-    destination: Option<u32>,
-    to_write: LaneMask,
+    owed: Owed,
 }
 
+/// Of the cycles from `from` on.
 #[derive(Default)]
 struct Counted {
+    from: u64,
+    cycles: u64,
     issues: u64,
     lanes: u64,
+    live: usize,
 }
 
 impl Perfetto {
@@ -129,19 +131,18 @@ impl Perfetto {
     }
 
     fn issues(&mut self, cycle: u64, issued: &IssuedFrom, events: &mut Vec<Value>) {
-        let IssuedFrom { slot, accesses, line } = issued;
-        let TraceLine { warp, pc, mask, block, text, .. } = line;
+        let IssuedFrom { slot, accesses, barrier, line } = issued;
+        let TraceLine { warp, pc, mask, block, .. } = line;
         self.counted.issues += 1;
         self.counted.lanes += mask.count_ones() as u64;
         if let Some(since) = self.barriers[*warp as usize].take() {
             events.push(slice("barrier", BARRIERS, *warp, (since, cycle), json!({ "block": block })));
         }
-        if text == "barrier" {
+        if *barrier {
             self.barriers[*warp as usize] = Some(cycle);
         }
         if *accesses {
-            let to_write = LaneMask::new();
-            self.accesses.push(Access { issued: cycle, warp: *warp, line: line.clone(), destination: None, to_write });
+            self.accesses.push(Access { issued: cycle, line: line.clone(), owed: Owed::default() });
         }
         let place = &mut self.visits[*slot as usize];
         let goes_on = |visit: &&mut Visit| (visit.last_pc..visit.end_pc).contains(pc) && visit.lanes == *mask;
@@ -167,37 +168,20 @@ impl Perfetto {
     }
 
     fn memory(&mut self, pipeline: &Pipeline, events: &mut Vec<Value>) {
-        let Pipeline { cycle, reads, resolved, written, .. } = pipeline;
-        let mut left = Vec::new();
         for mut access in std::mem::take(&mut self.accesses) {
-            let age = cycle - access.issued;
-            if let Some(registers) = reads.as_ref().filter(|_| age == 1) {
-                access.destination = registers.destination;
-            }
-            if age == u64::from(ISSUE_TO_RESOLVE) {
-                access.to_write = resolved.as_ref().map_or(LaneMask::new(), |(_, lanes)| lanes.clone());
-                // Without effect: it issues again.
-                if access.to_write.not_any() {
-                    continue;
-                }
-            }
-            let writes = written.as_ref().filter(|(warp, register, _)| {
-                age >= u64::from(ISSUE_TO_WRITE) && access.warp == *warp && access.destination == Some(*register)
-            });
-            let served = age >= u64::from(ISSUE_TO_ACCESS);
-            let was_open = access.to_write.any();
-            if let Some((_, _, lanes)) = writes {
-                access.to_write &= !lanes.clone();
-            }
-            let done = served && (access.destination.is_none() || (was_open && access.to_write.not_any()));
-            if done {
-                self.numbers += 1;
-                events.extend(access.events(self.numbers, cycle + 1));
-            } else {
-                left.push(access);
+            let age = u32::try_from(pipeline.cycle - access.issued).unwrap_or(u32::MAX);
+            match access.owed.follow(access.line.warp, age, pipeline) {
+                Fate::Squashed => {}
+                Fate::Ended => self.ends(&access, pipeline.cycle, events),
+                Fate::Goes | Fate::Writes => self.accesses.push(access),
             }
         }
-        self.accesses = left;
+    }
+
+    /// An access has ended before this cycle.
+    fn ends(&mut self, access: &Access, cycle: u64, events: &mut Vec<Value>) {
+        self.numbers += 1;
+        events.extend(access.events(self.numbers, cycle));
     }
 
     fn blocks(&mut self, Pipeline { cycle, started, live, .. }: &Pipeline, events: &mut Vec<Value>) {
@@ -206,7 +190,9 @@ impl Perfetto {
             |block: &Block, at: u64| at > block.since + 1 && block.warps.iter().all(|warp| !live[*warp as usize]);
         for block in std::mem::take(&mut self.blocks) {
             if ended(&block, *cycle) {
-                events.push(block.slice(*cycle));
+                if block.since < self.cycles.end && *cycle > self.cycles.start {
+                    events.push(block.slice(*cycle));
+                }
             } else {
                 self.blocks.push(block);
             }
@@ -219,18 +205,27 @@ impl Perfetto {
         }
     }
 
+    /// Counts a cycle; tells what was counted when others begin.
     fn counts(&mut self, Pipeline { cycle, live, .. }: &Pipeline, events: &mut Vec<Value>) {
-        if !(cycle + 1).is_multiple_of(EVERY) {
+        if self.counted.from / EVERY != cycle / EVERY {
+            self.tell(events);
+        }
+        if self.counted.cycles == 0 {
+            self.counted.from = *cycle;
+        }
+        self.counted.cycles += 1;
+        self.counted.live = live.count_ones();
+    }
+
+    fn tell(&mut self, events: &mut Vec<Value>) {
+        let Counted { from, cycles, issues, lanes, live } = std::mem::take(&mut self.counted);
+        if cycles == 0 {
             return;
         }
-        let Counted { issues, lanes } = std::mem::take(&mut self.counted);
-        let count = |name: &str, value: f64| {
-            let ts = cycle + 1 - EVERY;
-            json!({ "ph": "C", "name": name, "pid": COUNTS, "tid": 0, "ts": ts, "args": { "value": value } })
-        };
-        events.push(count("issues a cycle", issues as f64 / EVERY as f64));
+        let count = |name: &str, value: f64| json!({ "ph": "C", "name": name, "pid": COUNTS, "tid": 0, "ts": from, "args": { "value": value } });
+        events.push(count("issues a cycle", issues as f64 / cycles as f64));
         events.push(count("lanes of an issue", if issues == 0 { 0.0 } else { lanes as f64 / issues as f64 }));
-        events.push(count("live warps", live.count_ones() as f64));
+        events.push(count("live warps", live as f64));
         events.push(count("accesses under way", self.accesses.len() as f64));
     }
 
@@ -285,10 +280,10 @@ impl Viewer for Perfetto {
             self.begin(&mut events);
         }
         if self.cycles.contains(&pipeline.cycle) {
+            self.counts(pipeline, &mut events);
             if let Some(issued) = &pipeline.issued {
                 self.issues(pipeline.cycle, issued, &mut events);
             }
-            self.counts(pipeline, &mut events);
         }
         self.memory(pipeline, &mut events);
         self.blocks(pipeline, &mut events);
@@ -306,7 +301,12 @@ impl Viewer for Perfetto {
         for (warp, since) in (0..).zip(&self.barriers) {
             events.extend(since.map(|since| slice("barrier", BARRIERS, warp, (since, end), json!({}))));
         }
-        events.extend(self.blocks.iter().map(|block| block.slice(end)));
+        events.extend(self.blocks.iter().filter(|block| block.since < self.cycles.end).map(|block| block.slice(end)));
+        for access in std::mem::take(&mut self.accesses) {
+            let begun = access.issued + u64::from(ISSUE_TO_ACCESS);
+            self.ends(&access, end.max(begun + 1), &mut events);
+        }
+        self.tell(&mut events);
         self.write(&events, out);
         out.push_str("\n]}\n");
     }

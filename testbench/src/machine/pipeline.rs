@@ -5,6 +5,7 @@
 use super::{Machine, TraceLine};
 use heddle_hdl::Bits;
 use heddle_simt::LaneMask;
+use heddle_simt::isa::BARRIER;
 
 /// The pipeline in one settled cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,6 +51,8 @@ pub struct IssuedFrom {
     pub slot: u32,
     /// It goes to memory.
     pub accesses: bool,
+    /// It is a `barrier`.
+    pub barrier: bool,
     /// The line of [`Watch::issued`](super::Watch::issued).
     pub line: TraceLine,
 }
@@ -94,6 +97,7 @@ impl Machine {
         let issued = self.line().map(|line| IssuedFrom {
             slot: self.probe("issued_slot") as u32,
             accesses: self.probe("issued_accesses") != 0,
+            barrier: self.program.word(line.pc) == Some(BARRIER),
             line,
         });
         let reads = (self.probe("reading_valid") != 0).then(|| self.registers());
