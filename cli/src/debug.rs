@@ -39,7 +39,7 @@ use std::rc::Rc;
   heddle debug kernel.c --lanes 4 --warps 2 &
   gdb-multiarch -ex 'target remote localhost:3333'
   heddle debug mine --listen 127.0.0.1:0                   any free port, which it prints
-  gdb-multiarch -ex 'target remote | heddle debug gcd --lanes 4 --warps 1 --stdio'
+  gdb-multiarch -ex 'set remotetimeout 60' -ex 'target remote | heddle debug gcd --lanes 4 --warps 1 --stdio'
   heddle debug prog.elf --divergence stack --max-cycles 100000")]
 pub struct Debug {
     /// A built-in kernel (`heddle kernels` lists them), an RV32IMA ELF file, C and assembly, or a folder with a host

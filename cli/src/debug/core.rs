@@ -50,8 +50,6 @@ pub struct Core {
     /// What `monitor paths` prints.
     paths: String,
     breakpoints: BTreeSet<u32>,
-    /// Taken out since the core stopped.
-    taken_out: BTreeSet<u32>,
     watchpoints: Vec<Watchpoint>,
     /// What would have stopped the core, and gdb has not been told of.
     passed: Vec<Passed>,
@@ -93,7 +91,7 @@ struct Passed {
 }
 
 /// Of them, at most: those of a user who lets one thread run alone for long.
-const MOST_PASSED: usize = 4096;
+const MOST_PASSED: usize = 1 << 16;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Watchpoint {
@@ -127,7 +125,6 @@ impl Core {
             doing: vec!["runs"; shape.threads() as usize],
             paths: String::new(),
             breakpoints: BTreeSet::new(),
-            taken_out: BTreeSet::new(),
             watchpoints: Vec::new(),
             passed: Vec::new(),
             ended: None,
@@ -141,7 +138,6 @@ impl Core {
     pub fn stops(&mut self, engine: &dyn Engine, iss: &Iss) {
         self.iss = iss.clone();
         self.cycle = engine.cycle();
-        self.taken_out.clear();
         self.until = None;
         self.doing = vec!["runs"; self.shape.threads() as usize];
         self.paths.clear();
@@ -188,9 +184,11 @@ impl Core {
         let mut step = effects.iter().find_map(|effect| self.stepped(asked, effect, iss));
         let mut stops = None;
         for effect in effects {
-            let Some(reason) = self.breaks(asked, effect) else { continue };
-            let may_stop = asked.alone.is_none_or(|alone| alone == effect.thread);
-            if may_stop && stops.is_none() {
+            let others = asked.alone.is_some_and(|alone| alone != effect.thread);
+            // Breakpoints of others may be out, and are known when gdb puts them in again.
+            let passes = || others.then(|| Reason::SwBreak(tid(effect.thread)));
+            let Some(reason) = self.breaks(effect).or_else(passes) else { continue };
+            if !others && stops.is_none() {
                 stops = Some(reason);
             } else if self.passed.len() < MOST_PASSED {
                 self.passed.push(Passed { cycle: now, reason, pc: effect.next });
@@ -220,11 +218,8 @@ impl Core {
     }
 
     /// A watchpoint is touched, or a thread comes to a breakpoint.
-    fn breaks(&self, asked: &Asked, effect: &Effect) -> Option<Reason> {
-        let at = |addresses: &BTreeSet<u32>| effect.next.is_some_and(|next| addresses.contains(&next));
-        // Those that are out for a step are there for others.
-        let others = asked.alone.is_some_and(|alone| alone != effect.thread);
-        let comes = at(&self.breakpoints) || (others && at(&self.taken_out));
+    fn breaks(&self, effect: &Effect) -> Option<Reason> {
+        let comes = effect.next.is_some_and(|next| self.breakpoints.contains(&next));
         self.touched(effect).or_else(|| comes.then(|| Reason::SwBreak(tid(effect.thread))))
     }
 
@@ -474,13 +469,11 @@ impl Breakpoints for Core {
 
 impl SwBreakpoint for Core {
     fn add_sw_breakpoint(&mut self, address: u32, _: usize) -> TargetResult<bool, Self> {
-        self.taken_out.remove(&address);
         self.breakpoints.insert(address);
         Ok(true)
     }
 
     fn remove_sw_breakpoint(&mut self, address: u32, _: usize) -> TargetResult<bool, Self> {
-        self.taken_out.insert(address);
         Ok(self.breakpoints.remove(&address))
     }
 }

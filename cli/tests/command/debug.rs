@@ -40,7 +40,18 @@ fn place() -> Option<Place> {
 fn gdb(place: &Place, options: &str, commands: &[&str]) -> String {
     let heddle = env!("CARGO_BIN_EXE_heddle");
     let mut command = Command::new("gdb-multiarch");
-    command.args(["-nx", "-batch", "-ex", "set pagination off", "-ex", "set confirm off", "-ex", "set width 0"]);
+    command.args([
+        "-nx",
+        "-batch",
+        "-ex",
+        "set pagination off",
+        "-ex",
+        "set confirm off",
+        "-ex",
+        "set width 0",
+        "-ex",
+        "set remotetimeout 60",
+    ]);
     command.args(["-ex", &format!("target remote | {heddle} debug {options} --stdio")]);
     command.args(commands.iter().flat_map(|one| ["-ex", one]));
     let output = command.current_dir(place.path()).env_remove("PYTHONHOME").output().unwrap();
@@ -94,6 +105,7 @@ fn steps_are_of_one_thread_and_backwards_undoes_them() {
     let commands = [
         "break odd",
         "continue",
+        "delete",
         "print $pc",
         "stepi",
         "print $pc",
@@ -130,6 +142,20 @@ fn steps_are_of_one_thread_and_backwards_undoes_them() {
     assert!(said.contains("exited normally"), "{said}");
 }
 
+/// Threads come to a breakpoint in one cycle, of which gdb is told one by one; and where they start.
+#[test]
+fn every_thread_meets_a_breakpoint() {
+    let Some(place) = place() else { return };
+    let said = gdb(&place, "k.c --lanes 4 --warps 1", &["break odd if x == 3", "continue", "info threads", "continue"]);
+    assert!(said.contains("Thread 4 hit Breakpoint 1, odd (x=x@entry=3)"), "{said}");
+    assert!(threads(&said).iter().any(|(number, text)| *number == 2 && text.contains("odd (x=x@entry=1)")), "{said}");
+    assert!(said.contains("exited normally"), "{said}");
+    let said = gdb(&place, "k.c --lanes 2 --warps 2", &["break *0", "continue", "continue", "continue"]);
+    let stops: Vec<&str> = said.lines().filter(|line| line.contains("hit Breakpoint 1")).collect();
+    assert!(stops.len() == 2 && stops[0].contains("Thread 3") && stops[1].contains("Thread 4"), "{said}");
+    assert!(said.contains("exited normally"), "{said}");
+}
+
 /// Threads of another warp that come to a breakpoint while gdb takes a thread over it are seen all the same.
 #[test]
 fn no_thread_passes_a_breakpoint() {
@@ -148,6 +174,15 @@ fn faults_and_wrong_results_are_told() {
     place.file("f.c", b"#include <heddle.h>\nint main(void) { return *(volatile int *)0x7ffffff0; }\n");
     let said = gdb(&place, "f.c --lanes 2 --warps 1", &["continue", "print $pc", "continue"]);
     assert!(said.contains("received signal SIGSEGV") && said.contains("exited with code 01"), "{said}");
+    let back = ["continue", "reverse-stepi", "print $pc", "stepi", "reverse-continue", "print $pc", "continue"];
+    let said = gdb(&place, "f.c --lanes 2 --warps 1", &back);
+    assert_eq!(said.matches("received signal SIGSEGV").count(), 2, "{said}");
+    assert!(said.contains("$1 = (void (*)()) 0x30") && said.contains("$2 = (void (*)()) 0x0"), "{said}");
+    assert!(said.contains("No more reverse-execution history"), "{said}");
+    place.file("h.c", b"volatile int n; int main(void) { for (;;) n++; }\n");
+    let said = gdb(&place, "h.c --lanes 2 --warps 1 --max-cycles 2000", &["continue", "info threads", "print n > 0"]);
+    assert!(said.contains("received signal SIGXCPU") && said.contains("$1 = 1"), "{said}");
+    assert_eq!(threads(&said).len(), 2, "{said}");
     place.file("w.c", b"int main(void) { return 3; }\n");
     let said = gdb(&place, "w.c --lanes 1 --warps 1", &["continue"]);
     assert!(said.contains("exited with code 01"), "{said}");
