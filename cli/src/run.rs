@@ -137,10 +137,10 @@ impl Run {
             self.profile.as_deref().map(|path| Recorded::create(path, &target.program, shape.lanes, &interrupt));
         let profile = profile.transpose()?;
         let viewers = self.viewers(&target, &shape)?;
-        let saves = self.wave.as_deref().map(Saves::create).transpose()?;
         let options = MachineOptions { wave: self.wave.clone(), ..self.options() };
         let mut machine =
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
+        let saves = self.wave.as_deref().map(Saves::create).transpose()?;
         let mut watches = Watches::default();
         if self.trace {
             watches.add(Box::new(Trace::new(shape.lanes, &interrupt)));

@@ -157,7 +157,7 @@ fn waveforms_and_pictures_are_files() {
     place.file("p.elf", &ends());
     place.good("run p.elf --lanes 1 --warps 1 --wave w.vcd");
     place.good("run p.elf --lanes 1 --warps 1 --wave w.fst");
-    assert_eq!(place.names(), ["p.elf", "w.fst", "w.vcd"]);
+    assert_eq!(place.names(), ["p.elf", "w.fst", "w.gtkw", "w.instructions", "w.sucl", "w.vcd"]);
     let vcd = std::fs::read_to_string(place.path().join("w.vcd")).unwrap();
     assert!(vcd.contains("$enddefinitions"));
 }
@@ -185,7 +185,7 @@ fn an_interrupted_run_reports_and_completes_its_waveform() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "error: loop.elf: interrupted\n");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.starts_with("loop.elf             interrupted\n") && text.contains("\nSIMT efficiency "), "{text}");
-    assert_eq!(place.names(), ["loop.elf", "w.vcd"]);
+    assert_eq!(place.names(), ["loop.elf", "w.gtkw", "w.instructions", "w.sucl", "w.vcd"]);
     // All of it is large.
     let mut file = fs::File::open(place.path().join("w.vcd")).unwrap();
     file.seek(SeekFrom::End(-10_000)).unwrap();
@@ -209,7 +209,7 @@ fn an_interruption_is_json_too() {
         let report = json(std::str::from_utf8(&output.stdout).unwrap());
         assert_eq!((&report["ok"], &report["interrupted"]), (&false.into(), &true.into()));
         assert!(report["cycles"].is_u64());
-        assert_eq!(place.names(), ["loop.elf", "w.fst"]);
+        assert_eq!(place.names(), ["loop.elf", "w.fst", "w.gtkw", "w.instructions", "w.sucl"]);
     }
 }
 

@@ -249,7 +249,7 @@ fn what_viewers_open_beside_a_waveform_names_what_is_in_it() {
         assert!(table.contains(": auipc gp,"), "{table}");
     }
     let error = place.bad("run if_else --wave none/w.vcd");
-    assert!(error.contains("none/w.gtkw: there is no such folder"), "{error}");
+    assert!(error.contains("none/w.vcd"), "{error}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn alone(machine: &Machine) -> Summary {
 #[test]
 fn counters_are_those_of_the_core_alone() {
     for (seed, (shape, names)) in (31..).zip([
-        (small(4, 2), &["if_else", "gcd", "bitonic_large"][..]),
+        (small(4, 2), &["if_else", "collatz", "bitonic_large"][..]),
         (small(1, 1), &["collatz"]),
         (small(8, 1).with_divergence(Divergence::DUAL_PATH), &["if_else", "collatz"]),
         (small(2, 2).with_divergence(Divergence::BLOCK_STACK), &["if_else"]),
