@@ -40,7 +40,7 @@ impl SizeArgs {
             (None, _) | (Some(Size::Usual), Some(_)) => Ok(target),
             (Some(_), None) => bail!("--size is for kernels: {} has the size that it has", target.name),
             (Some(Size::Small), Some(kernel)) => match kernel.small() {
-                Ok(elf) => Ok(Target { program: Program::parse(elf).context(kernel.name)?, ..target }),
+                Ok(elf) => Ok(Target { program: Program::parse(elf).context(kernel.name)?, elf: elf.into(), ..target }),
                 Err(why) => bail!("{} has no small size: {why}", kernel.name),
             },
         }
@@ -53,5 +53,16 @@ impl SizeArgs {
         let fits = small.and_then(|elf| Program::parse(elf).ok()).is_some_and(|small| small.check(shape).is_ok());
         let advice = if fits { "; --size small fits".into() } else { largest(target, &error) };
         bail!("{}: {error}{advice}", target.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_kernel_has_its_own_file() {
+        let target = SizeArgs { size: Some(Size::Small) }.of(Target::find("gcd").unwrap()).unwrap();
+        assert_eq!(&*target.elf, target.kernel.unwrap().small().unwrap());
     }
 }
