@@ -154,7 +154,7 @@ impl Monitor for Watched {
         if let Some(ahead) = &mut self.ahead
             && engine.register(self.places.busy[0]).bit(0)
         {
-            let [_, parts, ..] = self.places.passes.map(|probe| engine.probe(probe).bit(0));
+            let parts = engine.probe(self.places.passes[1]).bit(0);
             let calls = self.places.calls.iter().any(|&register| engine.register(register).bit(0));
             let uniform = self.places.is(engine, Is::Passes) && !parts && !calls;
             ahead.outcome(engine.probe(self.places.passing[0]).low_u64() as usize, uniform);

@@ -64,9 +64,7 @@ pub struct Debug {
 impl Debug {
     pub fn run(self) -> Result<()> {
         let target = self.size.of(Target::built(&self.target, &self.flags)?)?;
-        let shape = self.launch.shape.over(&target.core())?.shape()?;
-        self.size.check(&target, &shape)?;
-        let target = self.launch.target(target, &shape)?;
+        let (target, shape) = self.launch.on_core(target, &self.size)?;
         let waiting = if self.stdio { Waiting::standard() } else { Waiting::at(self.listen, &target.name)? };
         let mut machine = Machine::new(&shape, target.program.clone(), &self.launch.options())
             .with_context(|| target.name.clone())?;

@@ -4,6 +4,7 @@ use crate::engine::Engine;
 use crate::grid::GridArgs;
 use crate::limit::Limit;
 use crate::shape::ShapeArgs;
+use crate::size::SizeArgs;
 use crate::target::Target;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -74,6 +75,13 @@ impl Launch {
         let mut target = self.grid.of(target, shape)?;
         Setting::check(&self.set, &mut target)?;
         Ok(target)
+    }
+
+    /// The target as it is launched on the core that is asked for, and the core; refused if that cannot be.
+    pub fn on_core(&self, target: Target, size: &SizeArgs) -> Result<(Target, Shape)> {
+        let shape = self.shape.over(&target.core())?.shape()?;
+        size.check(&target, &shape)?;
+        Ok((self.target(target, &shape)?, shape))
     }
 
     /// How it is simulated, without comparisons and waveforms; what compaction did is counted.

@@ -206,9 +206,7 @@ impl Run {
 
     /// It as it is launched on the core, and the core; refused if that cannot be.
     pub fn on_core(&self, target: Target) -> Result<(Target, Shape)> {
-        let shape = self.launch.shape.over(&target.core())?.shape()?;
-        self.size.check(&target, &shape)?;
-        Ok((self.launch.target(target, &shape)?, shape))
+        self.launch.on_core(target, &self.size)
     }
 
     /// How it is simulated, without a waveform.

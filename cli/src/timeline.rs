@@ -110,8 +110,7 @@ impl Record {
             self.full = Some(cycle);
             return;
         }
-        let found = self.names.range(..=pc).next_back().map(|(_, found)| found).filter(|(end, _)| pc < *end);
-        let (end, name) = found.cloned().unwrap_or_else(|| (pc + 4, format!("{pc:#x}")));
+        let (end, name) = visited(&self.names, pc);
         self.open.insert(together.clone(), self.visits.len());
         let (block, threads) = together;
         self.visits.push(Visit { block, name, threads, cycles: vec![cycle], last: pc, end });
@@ -202,6 +201,12 @@ pub fn names(program: &Program, analysis: &Analysis) -> BTreeMap<u32, (u32, Stri
         }
     }
     names
+}
+
+/// Of the basic block that an address is in: where it ends, and its name.
+pub fn visited(names: &BTreeMap<u32, (u32, String)>, pc: u32) -> (u32, String) {
+    let found = names.range(..=pc).next_back().map(|(_, found)| found).filter(|(end, _)| pc < *end);
+    found.cloned().unwrap_or_else(|| (pc + 4, format!("{pc:#x}")))
 }
 
 /// A, B … Z, AA, AB …

@@ -61,7 +61,7 @@ impl Drop for Trace {
 }
 
 /// Lanes from left to right, lane 0 first: `1` active, `.` not.
-fn mask_text(mask: &BitSlice<u64>) -> String {
+pub fn mask_text(mask: &BitSlice<u64>) -> String {
     mask.iter().map(|active| if *active { '1' } else { '.' }).collect()
 }
 

@@ -8,7 +8,8 @@ use crate::output::ResultFile;
 use anyhow::{Context, Result};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
-use heddle_testbench::machine::{Pipeline, Progress, Watch};
+use heddle_testbench::machine::{Pipeline, Progress, TraceLine, Watch};
+use heddle_testbench::paths;
 use konata::Konata;
 use perfetto::Perfetto;
 use std::io::Write as _;
@@ -123,7 +124,7 @@ impl Watches {
 }
 
 impl Watch for Watches {
-    fn issued(&mut self, line: heddle_testbench::machine::TraceLine) {
+    fn issued(&mut self, line: TraceLine) {
         self.0.iter_mut().filter(|watch| watch.wants_trace()).for_each(|watch| watch.issued(line.clone()));
     }
 
@@ -149,7 +150,7 @@ impl Watch for Watches {
         self.0.iter().any(|watch| watch.wants_paths())
     }
 
-    fn paths(&mut self, warps: Vec<Vec<heddle_testbench::paths::Path>>) {
+    fn paths(&mut self, warps: Vec<Vec<paths::Path>>) {
         self.0.iter_mut().filter(|watch| watch.wants_paths()).for_each(|watch| watch.paths(warps.clone()));
     }
 }

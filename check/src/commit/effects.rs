@@ -1,8 +1,6 @@
-//! What threads did, for whoever follows them: a debugger.
+//! What threads did, for a debugger.
 
-use super::Committed;
-use heddle_testbench::iss::Iss;
-use heddle_testbench::program::Program;
+use heddle_testbench::iss::{Access, Iss, Operation};
 
 /// A thread starts, or an instruction of it took effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,25 +28,23 @@ pub struct Touch {
     pub writes: bool,
 }
 
-/// Those of an instruction of several threads that has not been executed yet.
-pub(super) fn of<'a>(iss: &'a Iss, program: &Program, commit: Committed<'a>) -> impl Iterator<Item = Effect> + 'a {
-    let Committed { pc, threads } = commit;
-    let word = program.word(pc);
-    threads.iter().map(move |&thread| {
-        let touch = word.and_then(|word| touch(iss, thread, word));
-        Effect { thread, pc: Some(pc), next: None, touch }
-    })
+impl Touch {
+    /// Of an access, `lr.w` and `sc.w` do one of the two.
+    pub(super) fn of(access: Access, is_conditional: bool) -> Touch {
+        let Access { operation, address, bytes, .. } = access;
+        let (reads, writes) = match operation {
+            Operation::Load => (true, false),
+            Operation::Store | Operation::Failed => (false, true),
+            Operation::Atomic { .. } => (!is_conditional, true),
+        };
+        Touch { address, bytes, reads, writes }
+    }
 }
 
-fn touch(iss: &Iss, thread: u32, word: u32) -> Option<Touch> {
-    let base = iss.hart(thread).register((word >> 15 & 31) as u8);
-    let bytes = 1 << (word >> 12 & 3);
-    let (offset, reads, writes) = match word & 0x7f {
-        0x03 => (word as i32 >> 20, true, false),
-        0x23 => ((word as i32 >> 25) << 5 | (word >> 7 & 31) as i32, false, true),
-        // `lr.w` and `sc.w` do one of the two.
-        0x2f => (0, word >> 27 != 3, word >> 27 != 2),
-        _ => return None,
-    };
-    Some(Touch { address: base.wrapping_add_signed(offset), bytes, reads, writes })
+/// Of a thread that has executed its instruction, if effects are `told`.
+pub(super) fn tell(told: &mut Option<Vec<Effect>>, iss: &Iss, thread: u32, pc: u32, touch: Option<Touch>) {
+    if let Some(told) = told {
+        let hart = iss.hart(thread);
+        told.push(Effect { thread, pc: Some(pc), next: hart.is_live().then(|| hart.pc()), touch });
+    }
 }

@@ -1,7 +1,7 @@
 //! Follows what was recorded of the core, cycle by cycle: the simulator executes what took effect, and everything is
 //! compared.
 
-use super::effects::{self, Effect};
+use super::effects::{self, Effect, Touch};
 use super::owed::{AllOwed, Expected, Owed, name};
 use super::places::{Places, What, limb, word};
 use super::port::Ports;
@@ -45,7 +45,7 @@ pub struct Follower {
     syncs: Syncs,
     pub recent: Recent,
     pub compared: u64,
-    /// Whoever asks is told of them.
+    /// Since they were asked for last; none are kept before the first time.
     pub effects: Option<Vec<Effect>>,
     /// Room for the threads of an instruction, and what it does.
     threads: Vec<u32>,
@@ -389,20 +389,6 @@ impl Follower {
     fn commits(&mut self, commit: Committed, now: u64) -> Result<(), Difference> {
         let Committed { pc, threads } = commit;
         threads.iter().try_for_each(|&thread| self.at(thread, pc))?;
-        let first = self.effects.as_ref().map_or(0, Vec::len);
-        if let Some(told) = &mut self.effects {
-            told.extend(effects::of(&self.iss, &self.program, commit));
-        }
-        let followed = self.executes(commit, now);
-        for effect in self.effects.iter_mut().flat_map(|told| &mut told[first..]) {
-            let hart = self.iss.hart(effect.thread);
-            effect.next = hart.is_live().then(|| hart.pc());
-        }
-        followed
-    }
-
-    fn executes(&mut self, commit: Committed, now: u64) -> Result<(), Difference> {
-        let Committed { pc, threads } = commit;
         let word = self.program.word(pc);
         let mut with = Vec::new();
         if self.shape.warp_primitives {
@@ -428,10 +414,12 @@ impl Follower {
         if !stepped {
             return Ok(false);
         }
-        let Together { rd, values, counter, .. } = &self.together;
-        for (&thread, &value) in threads.iter().zip(values) {
+        let Together { rd, values, counter, accesses, .. } = &self.together;
+        for (place, (&thread, &value)) in threads.iter().zip(values).enumerate() {
             self.compared += 1;
             self.recent.push(thread, pc);
+            let touch = accesses.get(place).map(|&access| Touch::of(access, false));
+            effects::tell(&mut self.effects, &self.iss, thread, pc, touch);
             if let &Some(register) = rd {
                 let value = if *counter { Expected::Any } else { Expected::Exactly(value) };
                 add(&mut self.owed, thread, register, Owed { pc, value })?;
@@ -462,6 +450,8 @@ impl Follower {
             }
             self.compared += 1;
             self.recent.push(thread, pc);
+            let touch = step.access.map(|access| Touch::of(access, conditional));
+            effects::tell(&mut self.effects, &self.iss, thread, pc, touch);
             if let Some((register, _)) = step.rd {
                 let value = self.expected(&step);
                 add(&mut self.owed, thread, register, Owed { pc, value })?;

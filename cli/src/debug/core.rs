@@ -244,7 +244,7 @@ impl Core {
     /// The watchpoint that an instruction touches.
     fn touched(&self, effect: &Effect) -> Option<Reason> {
         let Touch { address, bytes, reads, writes } = effect.touch?;
-        let touched = u64::from(address)..u64::from(address) + u64::from(bytes);
+        let touched = span(address, bytes);
         let watches = |watchpoint: &&Watchpoint| {
             let kind = match watchpoint.kind {
                 WatchKind::Read => reads,
@@ -281,6 +281,11 @@ impl Core {
 
 const WAITS: &str = "waits for others to reconverge";
 const BARRIER: &str = "waits at a barrier";
+
+/// So many bytes from an address on, which may be the last.
+fn span(address: u32, bytes: u32) -> Range<u64> {
+    u64::from(address)..u64::from(address) + u64::from(bytes)
+}
 
 /// A thread stops where it is.
 pub fn trap(thread: u32) -> Reason {
@@ -490,14 +495,13 @@ impl HwBreakpoint for Core {
 
 impl HwWatchpoint for Core {
     fn add_hw_watchpoint(&mut self, address: u32, bytes: u32, kind: WatchKind) -> TargetResult<bool, Self> {
-        let bytes = u64::from(address)..u64::from(address) + u64::from(bytes);
-        self.watchpoints.push(Watchpoint { bytes, kind });
+        self.watchpoints.push(Watchpoint { bytes: span(address, bytes), kind });
         Ok(true)
     }
 
     fn remove_hw_watchpoint(&mut self, address: u32, bytes: u32, kind: WatchKind) -> TargetResult<bool, Self> {
-        let bytes = u64::from(address)..u64::from(address) + u64::from(bytes);
-        let found = self.watchpoints.iter().position(|one| *one == Watchpoint { bytes: bytes.clone(), kind });
+        let taken = Watchpoint { bytes: span(address, bytes), kind };
+        let found = self.watchpoints.iter().position(|one| *one == taken);
         Ok(found.map(|at| self.watchpoints.remove(at)).is_some())
     }
 }

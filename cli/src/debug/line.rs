@@ -71,9 +71,7 @@ impl Line {
         });
         Line { from: receive, ahead: VecDeque::new(), to: BufWriter::new(to) }
     }
-}
 
-impl Line {
     /// Of what came while nobody answered, leaves the last packet: gdb has sent the first again.
     fn drop_repeated(&mut self) {
         self.ahead.extend(self.from.try_iter());

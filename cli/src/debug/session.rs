@@ -78,11 +78,12 @@ impl Session {
         Ok(Followed { monitor, check })
     }
 
-    /// Whether the run was ended for another from the start; else whether gdb has gone.
+    /// Whether the run was ended for another from the start.
     pub fn goes_back(&self) -> bool {
         self.again && !self.over
     }
 
+    /// Whether gdb has gone.
     pub fn is_over(&self) -> bool {
         self.over
     }
@@ -112,7 +113,7 @@ impl Session {
         self.shown = true;
         match &self.plan {
             Plan::On(_) => self.stop(engine, iss, reason),
-            Plan::Search { .. } => self.found(self.begin.unwrap_or(0)),
+            Plan::Search { .. } => self.found(),
             Plan::To(..) => self.arrives(engine, iss),
         }
     }
@@ -159,7 +160,7 @@ impl Session {
                     *found = Some(stops);
                 }
                 if now >= *before {
-                    self.found(begin);
+                    self.found();
                 }
             }
         }
@@ -169,8 +170,8 @@ impl Session {
     }
 
     /// The search is over: another run goes to what was found, or to the beginning.
-    fn found(&mut self, begin: u64) {
-        if let Plan::Search { found, .. } = &self.plan {
+    fn found(&mut self) {
+        if let (Plan::Search { found, .. }, Some(begin)) = (&self.plan, self.begin) {
             let (cycle, reason) = found.map_or((begin, None), |(cycle, reason)| (cycle, Some(reason)));
             self.plan = Plan::To(cycle, reason);
             self.again = true;

@@ -17,6 +17,7 @@
 
 use super::Viewer;
 use super::owed::{Fate, Owed};
+use crate::trace::mask_text;
 use heddle_simt::pipeline::timing::{
     CHOICE_TO_DECODE, CHOICE_TO_FETCH, ISSUE_TO_EXECUTE, ISSUE_TO_OUTCOME, ISSUE_TO_READ, ISSUE_TO_RESOLVE,
 };
@@ -24,7 +25,6 @@ use heddle_simt::{LaneMask, Shape};
 use heddle_testbench::machine::{Fetched, IssuedFrom, Pipeline, TraceLine, Wait};
 use heddle_testbench::{Program, disassemble};
 use std::collections::{HashMap, VecDeque};
-use std::fmt::Write as _;
 use std::ops::Range;
 
 /// The log's state.
@@ -169,7 +169,7 @@ impl Konata {
                 panic!("slot {slot} issues at {:#x} in cycle {cycle} what was not decoded", line.pc)
             };
             let TraceLine { warp, mask, block, replay, .. } = line;
-            let lanes: String = mask.iter().map(|active| if *active { '1' } else { '.' }).collect();
+            let lanes = mask_text(mask);
             let replay = if *replay { ", replay" } else { "" };
             self.lines.say(cycle, instruction.id, |id| {
                 format!("L\t{id}\t1\twarp {warp}, block {block}, lanes {lanes}{replay}, issued in cycle {cycle}")
@@ -267,6 +267,6 @@ impl Viewer for Konata {
         let back = self.back.drain(..).map(|(_, one)| one);
         let ids: Vec<_> = front.chain(buffered).chain(back).filter_map(|one| one.id).collect();
         ids.into_iter().for_each(|id| self.lines.end(cycle, Some(id), false));
-        let _ = out.write_str(&std::mem::take(&mut self.lines.text));
+        out.push_str(&std::mem::take(&mut self.lines.text));
     }
 }

@@ -13,7 +13,8 @@
 
 use super::Viewer;
 use super::owed::{Fate, Owed};
-use crate::timeline::names;
+use crate::timeline::{names, visited};
+use crate::trace::mask_text;
 use anyhow::Result;
 use heddle_simt::pipeline::timing::ISSUE_TO_ACCESS;
 use heddle_simt::{LaneMask, Shape};
@@ -105,7 +106,10 @@ impl Perfetto {
 
     /// Names of processes and tracks.
     fn begin(&self, events: &mut Vec<Value>) {
-        let named = |kind: &str, pid: u32, tid: u32, name: String| json!({ "ph": "M", "name": kind, "pid": pid, "tid": tid, "args": { "name": name } });
+        let named = |kind: &str, pid: u32, tid: u32, name: String| {
+            let args = json!({ "name": name });
+            json!({ "ph": "M", "name": kind, "pid": pid, "tid": tid, "args": args })
+        };
         let processes = [
             (WARPS, "warps"),
             (BLOCKS, "thread blocks"),
@@ -150,8 +154,7 @@ impl Perfetto {
             (visit.last, visit.last_pc, visit.issues) = (cycle, *pc, visit.issues + 1);
             return;
         }
-        let found = self.names.range(..=*pc).next_back().map(|(_, found)| found).filter(|(end, _)| pc < end);
-        let (end_pc, name) = found.cloned().unwrap_or_else(|| (pc + 4, format!("{pc:#x}")));
+        let (end_pc, name) = visited(&self.names, *pc);
         let visit = Visit {
             name,
             block: *block,
@@ -222,7 +225,10 @@ impl Perfetto {
         if cycles == 0 {
             return;
         }
-        let count = |name: &str, value: f64| json!({ "ph": "C", "name": name, "pid": COUNTS, "tid": 0, "ts": from, "args": { "value": value } });
+        let count = |name: &str, value: f64| {
+            let args = json!({ "value": value });
+            json!({ "ph": "C", "name": name, "pid": COUNTS, "tid": 0, "ts": from, "args": args })
+        };
         events.push(count("issues a cycle", issues as f64 / cycles as f64));
         events.push(count("lanes of an issue", if issues == 0 { 0.0 } else { lanes as f64 / issues as f64 }));
         events.push(count("live warps", live as f64));
@@ -244,13 +250,9 @@ fn slice(name: &str, pid: u32, tid: u32, (from, to): (u64, u64), args: Value) ->
     json!({ "ph": "X", "name": name, "pid": pid, "tid": tid, "ts": from, "dur": to - from, "args": args })
 }
 
-fn lanes_of(mask: &LaneMask) -> String {
-    mask.iter().map(|active| if *active { '1' } else { '.' }).collect()
-}
-
 impl Visit {
     fn slice(&self, slot: u32) -> Value {
-        let lanes = lanes_of(&self.lanes);
+        let lanes = mask_text(&self.lanes);
         let args = json!({ "lanes": lanes, "block": self.block, "issues": self.issues });
         slice(&format!("{} {lanes}", self.name), WARPS, slot, (self.first, self.last + 1), args)
     }
@@ -266,8 +268,11 @@ impl Block {
 impl Access {
     fn events(&self, id: u64, end: u64) -> [Value; 2] {
         let TraceLine { warp, pc, mask, replay, text, .. } = &self.line;
-        let event = |ph: &str, ts: u64, args: Value| json!({ "ph": ph, "cat": "memory", "name": text, "id": id, "pid": MEMORY, "tid": warp, "ts": ts, "args": args });
-        let args = json!({ "warp": warp, "pc": format!("{pc:#010x}"), "lanes": lanes_of(mask), "replay": replay });
+        let event = |ph: &str, ts: u64, args: Value| {
+            let (cat, pid) = ("memory", MEMORY);
+            json!({ "ph": ph, "cat": cat, "name": text, "id": id, "pid": pid, "tid": warp, "ts": ts, "args": args })
+        };
+        let args = json!({ "warp": warp, "pc": format!("{pc:#010x}"), "lanes": mask_text(mask), "replay": replay });
         [event("b", self.issued + u64::from(ISSUE_TO_ACCESS), args), event("e", end, json!({}))]
     }
 }

@@ -17,7 +17,7 @@ pub struct Pipeline {
     /// One bit per warp: it has live threads.
     pub live: LaneMask,
     /// Stage 1: what is fetched. It is squashed unless it is decoded
-    /// [`CHOICE_TO_DECODE`](heddle_simt::timing::CHOICE_TO_DECODE) cycles later.
+    /// [`CHOICE_TO_DECODE`](heddle_simt::pipeline::timing::CHOICE_TO_DECODE) cycles later.
     pub fetched: Option<Fetched>,
     /// Stage 3: what goes into its slot's buffer.
     pub decoded: Option<Fetched>,
@@ -83,11 +83,8 @@ impl Machine {
         let (lanes, warps, slots) = (self.shape.lanes, self.shape.warps, self.shape.slots());
         let cycle = self.simulation.engine().cycle();
         let fetch = |machine: &mut Machine, stage: &str| {
-            let slot_pc = |machine: &mut Machine| Fetched {
-                slot: machine.probe(&format!("{stage}_slot")) as u32,
-                pc: machine.probe(&format!("{stage}_pc")) as u32 * 4,
-            };
-            (machine.probe(&format!("{stage}_valid")) != 0).then(|| slot_pc(machine))
+            let [valid, slot, pc] = ["valid", "slot", "pc"].map(|field| machine.probe(&format!("{stage}_{field}")));
+            (valid != 0).then_some(Fetched { slot: slot as u32, pc: pc as u32 * 4 })
         };
         let started = (self.probe("start_taken") != 0)
             .then(|| (self.probe("start_slot") as u32, self.probe("start_block") as u32));

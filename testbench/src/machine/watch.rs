@@ -95,11 +95,14 @@ impl Machine {
 
     /// Tells of a settled cycle.
     pub(super) fn trace(&mut self, watch: &mut dyn Watch) {
-        if watch.wants_pipeline() {
+        let line = if watch.wants_pipeline() {
             let pipeline = self.pipeline();
             watch.pipeline(&pipeline);
-        }
-        if let Some(line) = watch.wants_trace().then(|| self.line()).flatten() {
+            pipeline.issued.map(|issued| issued.line)
+        } else {
+            self.line()
+        };
+        if let Some(line) = line.filter(|_| watch.wants_trace()) {
             watch.issued(line);
         }
     }
