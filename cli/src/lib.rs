@@ -33,6 +33,7 @@ mod output;
 mod pages;
 mod predict;
 mod profile;
+mod profiler;
 mod progress;
 mod prove;
 mod reconverge;
@@ -72,6 +73,7 @@ const EXAMPLES: &str = "Examples:
   heddle run mandelbrot --lanes 32 --warps 4 --json
   heddle new mine && heddle run mine                a kernel of your own: built, run, its results checked
   heddle build kernel.c                             C to a program
+  heddle profile nqueens --html nqueens.html        which source lines cost how many cycles, and why
   heddle gen --lanes 16 --warps 4 --out build/      that core as Verilog
   heddle host --port /dev/ttyUSB0 collatz           a program on a board
   heddle cosim mandelbrot                           simulation and Verilog in lock-step
@@ -85,6 +87,7 @@ enum Command {
     New(new::New),
     Build(build::Build),
     Run(run::Run),
+    Profile(profiler::Profiler),
     Debug(debug::Debug),
     Gen(r#gen::Gen),
     Hash(hash::Hash),
@@ -125,6 +128,7 @@ pub fn main_with(mechanisms: &[&'static dyn Mechanism]) -> ExitCode {
         Command::New(command) => command.run(),
         Command::Build(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Profile(command) => command.run(),
         Command::Debug(command) => command.run(),
         Command::Gen(command) => command.run(),
         Command::Hash(command) => command.run(),

@@ -8,6 +8,7 @@ use heddle_testbench::compile::is_source;
 use heddle_testbench::described::{CoreOption, Description, Driver};
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError, Output};
+use heddle_testbench::lines::Lines;
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
@@ -108,6 +109,26 @@ impl Target {
     /// Whether it has inputs that depend on a seed.
     pub fn has_inputs(&self) -> bool {
         self.kernel.is_some() || self.described.is_some()
+    }
+
+    /// The source lines of its program.
+    pub fn lines(&self) -> Lines {
+        Lines::read(self.own_debug().unwrap_or(&self.elf), &self.program)
+    }
+
+    /// Whether its lines are those of a built-in kernel.
+    pub fn has_own_lines(&self) -> bool {
+        self.own_debug().is_some()
+    }
+
+    /// The debug information of a built-in kernel that runs the program built in.
+    fn own_debug(&self) -> Option<&'static [u8]> {
+        let kernel = self.kernel?;
+        match () {
+            () if *self.elf == *kernel.elf => Some(kernel.debug),
+            () if kernel.small_elf.is_some_and(|small| *self.elf == *small) => kernel.small_debug,
+            () => None,
+        }
     }
 
     /// Who says what its results should be.

@@ -8,7 +8,7 @@ use crate::output::ResultFile;
 use anyhow::{Context, Result};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
-use heddle_testbench::machine::{Pipeline, Progress, TraceLine, Watch};
+use heddle_testbench::machine::{Cycle, Pipeline, Progress, TraceLine, Watch};
 use heddle_testbench::paths;
 use konata::Konata;
 use perfetto::Perfetto;
@@ -138,6 +138,14 @@ impl Watch for Watches {
 
     fn wants_pipeline(&self) -> bool {
         self.0.iter().any(|watch| watch.wants_pipeline())
+    }
+
+    fn cycle(&mut self, cycle: &Cycle) {
+        self.0.iter_mut().filter(|watch| watch.wants_cycles()).for_each(|watch| watch.cycle(cycle));
+    }
+
+    fn wants_cycles(&self) -> bool {
+        self.0.iter().any(|watch| watch.wants_cycles())
     }
 
     fn progress(&mut self, progress: Progress) -> ControlFlow<()> {

@@ -10,6 +10,8 @@
 //! * [`machine`]: the simulated core as a device.
 //! * [`remote`]: a core behind a stream of bytes, as a device.
 //! * [`asm`]: programs that tests make up.
+//! * [`costs`]: where the cycles of a run went, by instruction and over time.
+//! * [`lines`]: the source line of an instruction.
 //! * [`compile`]: sources to a program, by the compiler that is there.
 //! * [`described`]: a host description in TOML, and the driver that it is.
 //! * [`reconverge`]: where the threads of a program meet again, for stacks.
@@ -26,6 +28,7 @@
 
 pub mod asm;
 pub mod compile;
+pub mod costs;
 pub mod csr_text;
 pub mod described;
 pub mod disassemble;
@@ -33,6 +36,7 @@ pub mod grid;
 pub mod image;
 pub mod iss;
 pub mod kernels;
+pub mod lines;
 pub mod machine;
 pub mod nearest;
 mod overflow;

@@ -4,12 +4,13 @@
 //! |---|---|
 //! | `places.rs` | where things of the core are in its simulation |
 //! | `memory.rs` | the machine as a device, its memory as bytes |
-//! | `watch.rs` | what a launch tells while it runs; `pipeline.rs`: of each stage of the pipeline |
+//! | `watch.rs` | what a launch tells while it runs; `pipeline.rs`: of each stage of the pipeline; `cycle.rs`: of where each cycle goes |
 //! | `monitor.rs` | who looks at every cycle; `recorded.rs`: at many cycles at once |
 //! | `end.rs` | what a launch came to; `error.rs`: in words |
 //! | `whereabouts.rs` | where threads are if it does not end |
 //! | `hang.rs` | whether it never will |
 
+mod cycle;
 mod end;
 mod error;
 mod hang;
@@ -42,6 +43,7 @@ pub use crate::summary::{
     CacheVisits, Compactions, Convergence, IdleCycles, Issues, MemoryLimits, PARTS, Prediction, SecondLevelVisits,
     Summary,
 };
+pub use cycle::{Cause, Chosen, Committed, Cycle, Found, Slot};
 pub use error::{Fault, MachineError, ThreadExit};
 pub use monitor::{Attach, Mismatch, Monitor, Stop};
 pub use pipeline::{Fetched, IssuedFrom, Pipeline, Registers, Wait};
@@ -346,7 +348,7 @@ impl Machine {
     /// Up to `most` cycles, one by one if somebody looks at each and what is recorded of them does not do.
     fn run_cycles(&mut self, most: u64, watch: Option<&mut dyn Watch>) -> Result<RunEnd, MachineError> {
         let stop = Some(self.places.stopped);
-        let mut trace = watch.filter(|watch| watch.wants_trace() || watch.wants_pipeline());
+        let mut trace = watch.filter(|watch| watch.wants_trace() || watch.wants_pipeline() || watch.wants_cycles());
         if trace.is_none() && self.monitors.is_empty() {
             return Ok(self.simulation.run(most, stop)?);
         }

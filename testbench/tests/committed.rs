@@ -29,7 +29,7 @@ fn committed_programs_are_what_the_sources_build() {
             let files = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
             files.map(|path| path.strip_prefix(folder).unwrap().to_path_buf()).collect::<Vec<_>>()
         };
-        let mut names = [in_folder(""), in_folder("small")].concat();
+        let mut names = ["", "small", "debug", "debug/small"].map(in_folder).concat();
         names.sort();
         names
     };

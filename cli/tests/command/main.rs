@@ -13,6 +13,7 @@ mod mechanism;
 mod mutate;
 mod own;
 mod predict;
+mod profile;
 mod prove;
 mod reconverge;
 mod run;

@@ -9,7 +9,8 @@
 //! last live thread ("nothing live") are the caller's cycles less `cycles`. A fault stops the counters, and a reset puts
 //! them to 0.
 //!
-//! Simulations also have `waits_for_loads`, cycles in which an access waits for an entry of the load queue, and
+//! Simulations also have `lost_…`, the cause of this cycle; `in_unit`, the warps that the divergence unit has;
+//! `loads_under_way`; `waits_for_loads`, cycles in which an access waits for an entry of the load queue, and
 //! `failures`, the number of threads that ended with an exit code other than 0. The first failure of each hardware
 //! thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
@@ -176,6 +177,17 @@ fn failure(s: &Shape) -> TypedModule<FailureIn<Width>, Vec<Signal>> {
     })
 }
 
+/// The cause that takes a cycle without an issue, a bit each, for those who watch.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Lost<T> {
+    interval: Option<T>,
+    divergence: T,
+    memory: T,
+    scoreboard: T,
+    barrier: T,
+    no_instruction: T,
+}
+
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct MetricsOut<T> {
     /// In a core that is [built](Metrics::Built) with them.
@@ -222,6 +234,10 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
         let scoreboard = taken_by(i.idle.scoreboard.any());
         let barrier = taken_by(live & !(i.live & !i.waiting).any());
         let divergence = held | taken_by(in_unit.any());
+        let lost = Lost { interval, divergence, memory, scoreboard, barrier, no_instruction: left };
+        m.probe("lost", lost.map("", &mut |_, cause| cause & goes));
+        m.probe("in_unit", in_unit);
+        m.probe("loads_under_way", i.loads_under_way);
         let Events { merges, insert, extract, swap, paths, levels, releases, gave_way } = i.events;
         let counts = Counts {
             cycles: count("cycles", runs),

@@ -14,7 +14,9 @@ macro_rules! kernel {
             name: stringify!($name),
             about: $about,
             elf: include_bytes!(concat!("../../programs/elf/", stringify!($name), ".elf")),
+            debug: include_bytes!(concat!("../../programs/elf/debug/", stringify!($name), ".debug")),
             small_elf: small(stringify!($name)),
+            small_debug: small_debug(stringify!($name)),
             needs: &[$(Need::$need),*],
             drive: |device, seed| {
                 for need in [$(Need::$need),*] as [Need; _] {
@@ -43,6 +45,13 @@ macro_rules! small {
         const fn small(name: &str) -> Option<&'static [u8]> {
             $(if same(name, stringify!($name)) {
                 return Some(include_bytes!(concat!("../../programs/elf/small/", stringify!($name), ".elf")));
+            })*
+            None
+        }
+
+        const fn small_debug(name: &str) -> Option<&'static [u8]> {
+            $(if same(name, stringify!($name)) {
+                return Some(include_bytes!(concat!("../../programs/elf/debug/small/", stringify!($name), ".debug")));
             })*
             None
         }

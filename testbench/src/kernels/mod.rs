@@ -60,6 +60,7 @@ mod rsbench_single;
 mod scan;
 mod search;
 mod sort;
+mod sources;
 mod spmv;
 mod stencil3d;
 mod striped_stencil;
@@ -76,6 +77,8 @@ pub use device::{Device, DeviceError};
 pub use list::{ALL, LOCKS, SMALL_MEMORY, SMALL_STACKS, UnknownKernel, WARP, every, find};
 
 use device::{Heap, from_bytes, to_bytes};
+pub use sources::SOURCES;
+
 use list::TOO_LARGE;
 
 /// Why a kernel's run is not good.
@@ -198,8 +201,12 @@ pub struct Kernel {
     pub about: &'static str,
     /// The ELF file.
     pub elf: &'static [u8],
+    /// An ELF file with the debug information of `elf`.
+    pub debug: &'static [u8],
     /// The program with less room for data, where it has one.
     pub small_elf: Option<&'static [u8]>,
+    /// An ELF file with the debug information of `small_elf`.
+    pub small_debug: Option<&'static [u8]>,
     /// What it needs of the core.
     pub needs: &'static [Need],
     /// Fills inputs from a seed, launches, and checks, on a device that has `elf` loaded.

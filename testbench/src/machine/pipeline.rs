@@ -80,7 +80,7 @@ pub enum Wait {
 impl Machine {
     /// Of a settled cycle.
     pub(super) fn pipeline(&mut self) -> Pipeline {
-        let (lanes, warps, slots) = (self.shape.lanes, self.shape.warps, self.shape.slots());
+        let (lanes, warps) = (self.shape.lanes, self.shape.warps);
         let cycle = self.simulation.engine().cycle();
         let fetch = |machine: &mut Machine, stage: &str| {
             let [valid, slot, pc] = ["valid", "slot", "pc"].map(|field| machine.probe(&format!("{stage}_{field}")));
@@ -100,14 +100,6 @@ impl Machine {
         let reads = (self.probe("reading_valid") != 0).then(|| self.registers());
         let served = self.probe_bits("core.resolve.commit_lanes").to_bitvec(lanes);
         let lanes_written = self.probe_bits("core.write_lanes").to_bitvec(lanes);
-        let [filled, register, unit, held] =
-            ["filled", "scoreboard", "unit", "held"].map(|why| self.probe_bits(&format!("core.heads_{why}")));
-        let why = |slot: u32| {
-            let on = |bits: &Bits| bits.bit(slot);
-            let causes = [(&register, Wait::Register), (&unit, Wait::Unit), (&held, Wait::Held)];
-            let cause = causes.into_iter().find(|(bits, _)| on(bits));
-            cause.filter(|_| on(&filled)).map(|(_, wait)| wait)
-        };
         Pipeline {
             cycle,
             started,
@@ -121,8 +113,21 @@ impl Machine {
             written: lanes_written
                 .any()
                 .then(|| (self.probe("write_slot") as u32, self.probe("write_rd") as u32, lanes_written)),
-            waits: (0..slots).map(why).collect(),
+            waits: self.waits(),
         }
+    }
+
+    /// Why the first instruction of each slot's buffer does not issue.
+    pub(super) fn waits(&mut self) -> Vec<Option<Wait>> {
+        let [filled, register, unit, held] =
+            ["filled", "scoreboard", "unit", "held"].map(|why| self.probe_bits(&format!("core.heads_{why}")));
+        let why = |slot: u32| {
+            let on = |bits: &Bits| bits.bit(slot);
+            let causes = [(&register, Wait::Register), (&unit, Wait::Unit), (&held, Wait::Held)];
+            let cause = causes.into_iter().find(|(bits, _)| on(bits));
+            cause.filter(|_| on(&filled)).map(|(_, wait)| wait)
+        };
+        (0..self.shape.slots()).map(why).collect()
     }
 
     /// Those of stage 5.

@@ -1,6 +1,6 @@
 //! What a launch tells while it runs: instructions that issue, and how far it is.
 
-use super::{Machine, Pipeline};
+use super::{Cycle, Machine, Pipeline};
 use crate::disassemble;
 use crate::grid::ThreadId;
 use crate::paths::{self, Path};
@@ -57,6 +57,12 @@ pub trait Watch {
     fn wants_pipeline(&self) -> bool {
         false
     }
+    /// Where each cycle goes, behind what issues in it, if [`Watch::wants_cycles`].
+    fn cycle(&mut self, _cycle: &Cycle) {}
+    /// Whether to account for every cycle: slower.
+    fn wants_cycles(&self) -> bool {
+        false
+    }
     /// Before each batch of cycles, some ten times a second. A break ends the launch with
     /// [`MachineError::Interrupted`].
     fn progress(&mut self, progress: Progress) -> ControlFlow<()>;
@@ -104,6 +110,9 @@ impl Machine {
         };
         if let Some(line) = line.filter(|_| watch.wants_trace()) {
             watch.issued(line);
+        }
+        if watch.wants_cycles() {
+            watch.cycle(&self.cycle());
         }
     }
 

@@ -107,6 +107,7 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
     };
     let parts = access.valid & resolved.outcome.rest.mask.any();
     probes(m, request, around.request_ready, access.served, sent.scratchpad, &pad);
+    chosen(m, access, parts);
     MemoryPath {
         access_room,
         load_room: loads.room,
@@ -149,6 +150,7 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
     });
     let takes = issued.accesses;
     probes(m, sent.request, around.request_ready, unit.access.served, sent.scratchpad, &pad);
+    chosen(m, unit.chosen, unit.parts);
     let (access_room, used) = credit(s, m, takes, &[unit.left]);
     MemoryPath {
         access_room,
@@ -227,6 +229,16 @@ fn credit(s: &Shape, m: Builder, takes: Signal, leaves: &[Signal]) -> (Signal, S
     m.assert("a_place_was_free", !takes | used.q.ne(s.requests));
     m.assert("places_leave_that_were_used", left.le(used.q));
     (used.q.ne(s.requests), used.q)
+}
+
+/// The lanes of an access that were chosen, whether they leave others behind, and where they go, for those who watch.
+fn chosen(m: Builder, access: Access<Signal>, parts: Signal) {
+    m.probe("access_valid", access.valid);
+    m.probe("access_served", access.served);
+    m.probe("access_parts", parts);
+    if let Some(to) = access.scratchpad {
+        m.probe("access_to_scratchpad", to.valid);
+    }
 }
 
 /// What goes to memory, for those who watch.

@@ -200,5 +200,6 @@ impl Steps<'_> {
             full: first.valid.q & missed & first.responds & !misses.free.any(),
         };
         self.m.instance("metrics", &metrics(), inputs);
+        self.m.probe("found", visit(turn.firsts));
     }
 }

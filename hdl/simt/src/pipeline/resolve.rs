@@ -260,6 +260,8 @@ impl Stage<'_> {
             m.probe("commit_homes", homes);
         }
         m.probe("commit_pc", d.pc);
+        // Of a branch those that do not take it, of others those that stay.
+        m.probe("commit_rest", (mask & !d.branch.mux(taken, served)).only_if(good));
         m.cover("behind_a_fault", instruction.valid & i.stopped);
         m.cover("jalr_diverges", good & d.jalr & (mask & !served).any());
         m.cover("branch_diverges", good & d.branch & taken_branch.any() & (mask & !taken).any());

@@ -1,0 +1,207 @@
+//! `heddle profile`: which source lines cost how many cycles, and why.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `report.rs` | what a profile says, as JSON; `make.rs`: from what a run cost |
+//! | `text.rs` | the lines that cost most, for people |
+//! | `sources.rs` | the text of source lines |
+//! | `page.rs` | the page; `charts.rs`: its pictures |
+
+mod charts;
+mod make;
+mod page;
+mod report;
+mod sources;
+mod text;
+
+use crate::interrupt::Interrupt;
+use crate::launch::Launch;
+use crate::output::{ResultFile, print};
+use crate::size::SizeArgs;
+use crate::target::{TARGET, Target};
+use crate::timeline::parse_range;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use heddle_simt::Shape;
+use heddle_testbench::Program;
+use heddle_testbench::compile::quoted;
+use heddle_testbench::costs::{Account, Costs};
+use heddle_testbench::machine::{Cycle, Machine, Progress, TraceLine, Watch};
+use heddle_testbench::predict::{Issue, Profile, Recording};
+use report::Report;
+use sources::Sources;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Say which source lines of a program cost how many cycles, and why.
+///
+/// The program runs as under `heddle run`. Printed are the ten lines that cost most: how often their instructions issued,
+/// how many lanes were active then, and the cycles in which nothing issued since warps waited for them, by cause; and the
+/// branch that diverges most, where its threads reconverge, and what `heddle predict --auto` would do there.
+/// docs/guide/profile.md says what each number is.
+///
+/// --html writes a page that opens from disk: source and instructions beside each other, branches, accesses to memory, and
+/// what lanes and warps did over time. Programs need debug information for lines, which `heddle build` gives them; others
+/// have addresses instead.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  heddle profile nqueens
+  heddle profile mine --html mine.html                           a folder of `heddle new`
+  heddle profile kernel.c --lanes 32 --warps 16 --html kernel.html
+  heddle profile sort --divergence stack --json > stack.json
+  heddle profile sort --against stack.json --html sort.html      two mechanisms side by side
+  heddle profile photon --html photon.html --window 1000..3000   these cycles in detail
+  heddle profile spmv --cache 4K --memory-model latency=100 --json | jq '.accesses[] | select(.misses > 0)'")]
+pub struct Profiler {
+    /// A built-in kernel (`heddle kernels` lists them), an RV32IMA ELF file, C and assembly, or a folder with a host
+    /// description
+    #[arg(value_name = TARGET, required = true)]
+    target: Vec<String>,
+    /// Run this program with the kernel's inputs and checks
+    #[arg(long, value_name = "FILE.elf")]
+    elf: Option<PathBuf>,
+    #[command(flatten)]
+    size: SizeArgs,
+    #[command(flatten)]
+    launch: Launch,
+    /// Print one JSON object instead of text
+    #[arg(long)]
+    json: bool,
+    /// Write a page for a browser
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
+    /// Show another run beside this one: what --json printed for it
+    #[arg(long, value_name = "FILE.json")]
+    against: Option<PathBuf>,
+    /// The cycles that pictures over time show, FROM..TO
+    #[arg(long, value_name = "CYCLES", value_parser = parse_range, default_value = "0..")]
+    window: Range<u64>,
+    /// More flags for the compiler
+    #[arg(last = true, value_name = "FLAG")]
+    flags: Vec<String>,
+}
+
+impl Profiler {
+    pub fn run(self) -> Result<()> {
+        let against = self.against.as_deref().map(read).transpose()?;
+        let html = self.html.as_deref().map(ResultFile::create).transpose()?;
+        let target = self.size.of(Target::built(&self.target, &self.flags)?)?;
+        let target = match &self.elf {
+            Some(path) => target.with_program(path)?,
+            None => target,
+        };
+        let shape = self.launch.shape.over(&target.core())?.shape()?;
+        self.size.check(&target, &shape)?;
+        let mut target = self.launch.target(target, &shape)?;
+        let interrupt = Interrupt::catch()?;
+        target.end_at(&interrupt);
+        let options = self.launch.options();
+        let mut machine =
+            Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
+        let ledger = Ledger::new(&target.program, &shape, self.window.clone(), &interrupt);
+        machine.watch(Box::new(ledger.clone()));
+        self.launch.drive(&mut machine, &target, self.launch.shape.seed).with_context(|| target.name.clone())?;
+        let summary = machine.summary();
+        machine.finish()?;
+
+        let (costs, profile) = ledger.taken()?;
+        let lines = target.lines();
+        let mut sources = Sources::of(&target);
+        let mut report = make::report(&target, &shape, &lines, &costs, summary);
+        report.command = command();
+        report.seed = self.launch.shape.seed;
+        report.predict = make::advice(&target.elf, &target.program, profile, &lines);
+        report.notes.extend(make::notes(&target.name, &lines, &costs));
+        report.notes.extend(sources.notes(&report));
+        if let (Some(mut file), Some(path)) = (html, &self.html) {
+            let page = page::page(&report, against.as_ref(), &mut sources)?;
+            file.writer().write_all(page.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+            file.finish()?;
+        }
+        if self.json { print(&report.json()?) } else { print(&text::text(&report, against.as_ref())) }
+    }
+}
+
+/// This command, as it can be typed.
+fn command() -> String {
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy())).collect();
+    format!("heddle {}", words.join(" "))
+}
+
+/// No profile is larger, of whatever program.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// The profile in a file.
+fn read(path: &Path) -> Result<Report> {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
+    read.with_context(|| format!("cannot read {}", path.display()))?;
+    match serde_json::from_slice(&text) {
+        Ok(report) => Ok(report),
+        Err(error) => bail!("{} is no profile, as `heddle profile --json` prints them: {error}", path.display()),
+    }
+}
+
+/// Accounts for a run; clones account for the same.
+#[derive(Clone)]
+struct Ledger {
+    books: Arc<Mutex<Option<(Account, Recording)>>>,
+    launch: u32,
+    interrupt: Interrupt,
+}
+
+impl Ledger {
+    fn new(program: &Program, shape: &Shape, range: Range<u64>, interrupt: &Interrupt) -> Ledger {
+        let books = (Account::new(program, shape, range), Recording::new(program, shape.lanes));
+        Ledger { books: Arc::new(Mutex::new(Some(books))), launch: 0, interrupt: interrupt.clone() }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Option<(Account, Recording)>> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was counted, once.
+    fn taken(&self) -> Result<(Costs, Profile)> {
+        let (account, recording) = self.books().take().context("the costs were taken before")?;
+        Ok((account.costs(), recording.profile()))
+    }
+}
+
+impl Watch for Ledger {
+    fn issued(&mut self, line: TraceLine) {
+        if let Some((account, recording)) = self.books().as_mut() {
+            account.issued(&line);
+            let TraceLine { cycle, warp, pc, block, threads, replay, .. } = line;
+            if !replay {
+                recording.issued(Issue { cycle, warp, pc, block }, threads.into_iter().flatten());
+            }
+        }
+    }
+
+    fn wants_trace(&self) -> bool {
+        true
+    }
+
+    fn cycle(&mut self, cycle: &Cycle) {
+        if let Some((account, _)) = self.books().as_mut() {
+            account.cycle(cycle);
+        }
+    }
+
+    fn wants_cycles(&self) -> bool {
+        true
+    }
+
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        if std::mem::replace(&mut self.launch, progress.launch) != progress.launch
+            && let Some((account, recording)) = self.books().as_mut()
+        {
+            account.launched();
+            recording.launched();
+        }
+        self.interrupt.poll()
+    }
+}
