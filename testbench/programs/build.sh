@@ -65,6 +65,7 @@ cd "$work"
     # It says of each that a segment is empty.
     $objcopy --only-keep-debug -w --strip-symbol ".L*" -R .debug_frame -R .debug_aranges -R .riscv.attributes -R .heddle.predict \
       with-debug.elf "debug/${elf%.elf}.debug" 2>said || { cat said >&2; exit 1; }
+    rm with-debug.elf
   }
   for source in "$here"/kernels/*.c; do
     name=$(basename "$source" .c)
