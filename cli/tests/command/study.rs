@@ -14,6 +14,7 @@ fn rows_are_those_asked_for_and_the_chart_is_written() {
     let place = Place::new();
     let json = place.good("study simtight vecadd histogram --lanes 4 --warps 2 --json --svg ipc.svg");
     let report: Value = serde_json::from_str(&json).unwrap();
+    check_rows(&report, "simtight", None, true);
     let rows = report["rows"].as_array().unwrap();
     let names: Vec<&str> = rows.iter().map(|row| row["kernel"].as_str().unwrap()).collect();
     assert_eq!(names, ["vecadd", "histogram"]);
@@ -32,7 +33,9 @@ fn runs_that_are_kept_are_not_run_again() {
     let study = |draws: u32| {
         let line = format!("study mechanisms if_else --lanes 2 --warps 1 --draws {draws} --json --results runs");
         let text = place.good(&line);
-        (serde_json::from_str::<Value>(&text).unwrap()["rows"].as_array().unwrap().clone(), text)
+        let report: Value = serde_json::from_str(&text).unwrap();
+        check_rows(&report, "mechanisms", Some(draws.into()), true);
+        (report["rows"].as_array().unwrap().clone(), text)
     };
     let files = || -> Vec<std::path::PathBuf> {
         let entries = std::fs::read_dir(place.path().join("runs")).unwrap().map(|entry| entry.unwrap().path());
@@ -55,45 +58,47 @@ fn runs_that_are_kept_are_not_run_again() {
     }
 }
 
-/// Each study's rows, without those of a kernel that stops or never ends there.
+/// Each study's rows have the same keys; a kernel that stops or never ends there has no results. `draws` are those of the
+/// study if it draws, `compared` is whether it compares with a baseline.
+#[track_caller]
+fn check_rows(report: &Value, study: &str, draws: Option<u64>, compared: bool) {
+    assert_eq!(report["study"], study);
+    let rows = report["rows"].as_array().unwrap();
+    let ran: Vec<&Value> = rows.iter().filter(|row| row.get("thread_ipc").is_some()).collect();
+    assert!(ran.len() > 5 || ran.len() == rows.len(), "{study}");
+    for row in rows {
+        assert_eq!(row["study"], study);
+        assert_ne!(row.get("thread_ipc").is_some(), row.get("failed").is_some(), "{study}: {row}");
+        for key in ["kernel", "variant", "divergence"] {
+            assert!(row[key].is_string(), "{study}: {key} of {row}");
+        }
+        assert!(row.get("set").is_some(), "{study}: {row}");
+    }
+    for row in ran {
+        assert!(row["thread_ipc"].as_f64().unwrap() > 0.0, "{study}: {row}");
+        assert_eq!(row.get("draws").map(|draws| draws.as_u64().unwrap()), draws, "{study}: {row}");
+        assert_eq!(row.get("gain").is_some(), compared, "{study}: {row}");
+        for (key, there) in [("range", draws.is_some()), ("gain_range", draws.is_some() && compared)] {
+            assert_eq!(row.get(key).is_some_and(|range| range.as_array().unwrap().len() == 2), there, "{row}");
+        }
+    }
+}
+
+/// Of those studies that other tests here do not run.
 #[test]
 fn rows_of_all_studies_share_keys() {
     let place = Place::new();
-    let small = "--lanes 4 --warps 2";
-    let draws = "--draws 1";
-    for (line, study, draws, compared) in [
-        (format!("mechanisms gcd {small} {draws}"), "mechanisms", Some(1), true),
-        (format!("order gcd {small} {draws}"), "order", Some(1), true),
-        (format!("blocks gcd {small} {draws}"), "blocks", Some(1), true),
-        (format!("locks {small} {draws} --patience 256"), "locks", Some(1), false),
-        (format!("warp {draws}"), "warp-primitives", Some(1), true),
-        (format!("speculative common_call {small} {draws} --memory-model latency=1"), "speculative", Some(1), true),
-        (format!("dual-path bfs {small} {draws} --memory-model latency=1"), "dual-path", Some(1), true),
-        (format!("simtight gcd {small}"), "simtight", None, true),
-        (format!("compaction monte_carlo {small} --config capri-paper"), "compaction", None, true),
+    let small = "--lanes 4 --warps 2 --draws 1";
+    for (line, study, compared) in [
+        (format!("order gcd {small}"), "order", true),
+        (format!("blocks gcd {small}"), "blocks", true),
+        (format!("locks {small} --patience 256"), "locks", false),
+        ("warp --draws 1".into(), "warp-primitives", true),
     ] {
         let report: Value = serde_json::from_str(&place.good(&format!("study {line} --json"))).unwrap();
-        assert_eq!(report["study"], study);
         let rows = report["rows"].as_array().unwrap();
-        let all = rows.len();
-        let ran: Vec<&Value> = rows.iter().filter(|row| row.get("thread_ipc").is_some()).collect();
-        assert!(ran.len() == all || study == "locks" && ran.len() > 5, "{line}");
-        for row in rows {
-            assert_eq!(row["study"], study);
-            assert_ne!(row.get("thread_ipc").is_some(), row.get("failed").is_some(), "{line}: {row}");
-            for key in ["kernel", "variant", "divergence"] {
-                assert!(row[key].is_string(), "{line}: {key} of {row}");
-            }
-            assert!(row.get("set").is_some(), "{line}: {row}");
-        }
-        for row in ran {
-            assert!(row["thread_ipc"].as_f64().unwrap() > 0.0, "{line}: {row}");
-            assert_eq!(row.get("draws").map(|draws| draws.as_u64().unwrap()), draws, "{line}: {row}");
-            assert_eq!(row.get("gain").is_some(), compared, "{line}: {row}");
-            for (key, there) in [("range", draws.is_some()), ("gain_range", draws.is_some() && compared)] {
-                assert_eq!(row.get(key).is_some_and(|range| range.as_array().unwrap().len() == 2), there, "{row}");
-            }
-        }
+        assert!(study == "locks" || rows.iter().all(|row| row.get("thread_ipc").is_some()), "{line}");
+        check_rows(&report, study, Some(1), compared);
     }
 }
 
@@ -116,6 +121,7 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
     let place = Place::new();
     let json = place.good("study dual-path lu bfs --lanes 8 --warps 2 --draws 1 --json --svg ipc.svg");
     let report: Value = serde_json::from_str(&json).unwrap();
+    check_rows(&report, "dual-path", Some(1), true);
     let rows = report["rows"].as_array().unwrap();
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
     let units: Vec<String> = rows.iter().map(|row| text(row, "variant")).collect();
@@ -168,6 +174,7 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
         "study compaction face_detection two_point monte_carlo --lanes 4 --warps 4 {memory} --json --svg ipc.svg"
     ));
     let report: Value = serde_json::from_str(&json).unwrap();
+    check_rows(&report, "compaction", None, true);
     let rows = report["rows"].as_array().unwrap();
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
     let variants = |config: &str, kernel: &str| -> Vec<String> {
@@ -227,9 +234,8 @@ fn predicted_programs_are_compared_with_their_baselines_draw_by_draw() {
     let rows_of = |kernel: &str, draws: u32| -> Vec<Value> {
         let study = format!("study speculative {kernel} --lanes 4 --warps 1 --draws {draws} {memory} --json");
         let report: Value = serde_json::from_str(&place.good(&study)).unwrap();
-        let rows = report["rows"].as_array().unwrap();
-        assert!(rows.iter().all(|row| row["draws"] == draws), "{report}");
-        rows.clone()
+        check_rows(&report, "speculative", Some(draws.into()), true);
+        report["rows"].as_array().unwrap().clone()
     };
     let rows = [rows_of("common_call", 2), rows_of(kernel, 1)].concat();
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
