@@ -14,19 +14,21 @@ mod report;
 mod sources;
 mod text;
 
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, is_interruption};
 use crate::launch::Launch;
 use crate::output::{ResultFile, print};
+use crate::progress::Progress;
 use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use crate::timeline::parse_range;
-use anyhow::{Context, Result, bail};
+use crate::viewers::Watches;
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::compile::quoted;
 use heddle_testbench::costs::{Account, Costs};
-use heddle_testbench::machine::{Cycle, Machine, Progress, TraceLine, Watch};
+use heddle_testbench::machine::{self, Cycle, Machine, TraceLine, Watch};
 use heddle_testbench::predict::{Issue, Profile, Recording};
 use report::Report;
 use sources::Sources;
@@ -38,7 +40,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Say which source lines of a program cost how many cycles, and why.
 ///
-/// The program runs as under `heddle run`. Printed are the ten lines that cost most: how often their instructions issued,
+/// The program runs as under `heddle run`; Ctrl-C ends it with its costs so far. Printed are the ten lines that cost most: how often their instructions issued,
 /// how many lanes were active then, and the cycles in which nothing issued since warps waited for them, by cause; and the
 /// branch that diverges most, where its threads reconverge, and what `heddle predict --auto` would do there.
 /// docs/guide/profile.md says what each number is.
@@ -86,34 +88,45 @@ pub struct Profiler {
 
 impl Profiler {
     pub fn run(self) -> Result<()> {
+        if self.json && self.against.is_some() && self.html.is_none() {
+            bail!("--against is for the table and for --html; --json has this run alone");
+        }
         let against = self.against.as_deref().map(read).transpose()?;
         let html = self.html.as_deref().map(ResultFile::create).transpose()?;
-        let target = self.size.of(Target::built(&self.target, &self.flags)?)?;
-        let target = match &self.elf {
-            Some(path) => target.with_program(path)?,
-            None => target,
-        };
-        let shape = self.launch.shape.over(&target.core())?.shape()?;
-        self.size.check(&target, &shape)?;
-        let mut target = self.launch.target(target, &shape)?;
+        let target = self.size.program(Target::built(&self.target, &self.flags)?, self.elf.as_deref())?;
+        let (mut target, shape) = self.launch.on_core(target, &self.size)?;
         let interrupt = Interrupt::catch()?;
         target.end_at(&interrupt);
         let options = self.launch.options();
         let mut machine =
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
         let ledger = Ledger::new(&target.program, &shape, self.window.clone(), &interrupt);
-        machine.watch(Box::new(ledger.clone()));
-        self.launch.drive(&mut machine, &target, self.launch.shape.seed).with_context(|| target.name.clone())?;
-        let summary = machine.summary();
+        let mut watches = Watches::default();
+        watches.add(Box::new(Progress::new(&shape, self.launch.limit.max_cycles, &interrupt)));
+        watches.add(Box::new(ledger.clone()));
+        machine.watch(Box::new(watches));
+        let result = self.launch.drive(&mut machine, &target, self.launch.shape.seed);
+        let (summary, printed) = (machine.summary(), machine.printed().text());
         machine.finish()?;
+        let interrupted = match result {
+            Ok(_) => None,
+            Err(error) if is_interruption(&error) => Some(error.context(target.name.clone())),
+            Err(error) => return Err(error.context(target.name)),
+        };
 
         let (costs, profile) = ledger.taken()?;
         let lines = target.lines();
-        let mut sources = Sources::of(&target);
+        let mut sources = Sources::of(&target, self.elf.as_deref());
         let mut report = make::report(&target, &shape, &lines, &costs, summary);
         report.command = command();
         report.seed = self.launch.shape.seed;
         report.predict = make::advice(&target.elf, &target.program, profile, &lines);
+        report
+            .notes
+            .extend(interrupted.is_some().then(|| "the run was interrupted: this is what it had cost by then".into()));
+        if report.time.bins == 0 {
+            report.notes.push("no cycle of the run is in --window".into());
+        }
         report.notes.extend(make::notes(&target.name, &lines, &costs));
         report.notes.extend(sources.notes(&report));
         if let (Some(mut file), Some(path)) = (html, &self.html) {
@@ -121,7 +134,12 @@ impl Profiler {
             file.writer().write_all(page.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
             file.finish()?;
         }
-        if self.json { print(&report.json()?) } else { print(&text::text(&report, against.as_ref())) }
+        if self.json {
+            print(&report.json()?)?
+        } else {
+            print(&(printed + &text::text(&report, against.as_ref())))?
+        }
+        interrupted.map_or(Ok(()), Err)
     }
 }
 
@@ -139,10 +157,9 @@ fn read(path: &Path) -> Result<Report> {
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
     read.with_context(|| format!("cannot read {}", path.display()))?;
-    match serde_json::from_slice(&text) {
-        Ok(report) => Ok(report),
-        Err(error) => bail!("{} is no profile, as `heddle profile --json` prints them: {error}", path.display()),
-    }
+    let parsed = serde_json::from_slice(&text).map_err(anyhow::Error::from);
+    let report = parsed.and_then(|report: Report| report.check().map(|()| report));
+    report.map_err(|error| anyhow!("{} is no profile, as `heddle profile --json` prints them: {error}", path.display()))
 }
 
 /// Accounts for a run; clones account for the same.
@@ -195,7 +212,7 @@ impl Watch for Ledger {
         true
     }
 
-    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+    fn progress(&mut self, progress: machine::Progress) -> ControlFlow<()> {
         if std::mem::replace(&mut self.launch, progress.launch) != progress.launch
             && let Some((account, recording)) = self.books().as_mut()
         {

@@ -197,11 +197,7 @@ impl Run {
 
     /// What runs.
     pub fn program(&self) -> Result<Target> {
-        let target = self.size.of(Target::built(&self.target, &self.flags)?)?;
-        match &self.elf {
-            Some(path) => target.with_program(path),
-            None => Ok(target),
-        }
+        self.size.program(Target::built(&self.target, &self.flags)?, self.elf.as_deref())
     }
 
     /// It as it is launched on the core, and the core; refused if that cannot be.

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::program::ProgramError;
+use std::path::Path;
 
 #[derive(Args)]
 pub struct SizeArgs {
@@ -43,6 +44,15 @@ impl SizeArgs {
                 Ok(elf) => Ok(Target { program: Program::parse(elf).context(kernel.name)?, elf: elf.into(), ..target }),
                 Err(why) => bail!("{} has no small size: {why}", kernel.name),
             },
+        }
+    }
+
+    /// The target of that size, or with another program for its inputs and checks.
+    pub fn program(&self, target: Target, elf: Option<&Path>) -> Result<Target> {
+        let target = self.of(target)?;
+        match elf {
+            Some(path) => target.with_program(path),
+            None => Ok(target),
         }
     }
 

@@ -7,7 +7,7 @@ use addr2line::gimli::{DwarfSections, EndianSlice, LittleEndian, SectionId};
 use object::{Object, ObjectSection};
 use serde::Serialize;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where an instruction comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,6 +45,11 @@ impl Lines {
     /// Whether there is no debug information.
     pub fn is_empty(&self) -> bool {
         self.frames.is_empty()
+    }
+
+    /// The files that instructions come from.
+    pub fn files(&self) -> BTreeSet<&str> {
+        self.frames.values().flatten().map(|frame| frame.file.as_str()).collect()
     }
 
     /// Where the instruction at an address comes from: its line, then that of the call that was inlined, and so on.

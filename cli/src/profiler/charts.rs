@@ -69,12 +69,12 @@ fn image(width: usize, height: u32) -> Image {
 
 /// Fills a column between two rows from the bottom up, each kind by its share.
 fn stack(image: &mut Image, column: usize, rows: std::ops::Range<u32>, counts: &[(Colour, u32)]) {
-    let all: u32 = counts.iter().map(|(_, count)| count).sum();
+    let all: u64 = counts.iter().map(|(_, count)| u64::from(*count)).sum();
     let height = rows.end - rows.start;
     let (mut sum, mut below) = (0, 0);
     for &(colour, count) in counts.iter().filter(|_| all > 0) {
-        sum += count;
-        let to = (u64::from(height) * u64::from(sum)).div_ceil(u64::from(all)) as u32;
+        sum += u64::from(count);
+        let to = (u64::from(height) * sum).div_ceil(all) as u32;
         for up in below..to {
             let y = rows.end - 1 - up;
             image.pixels[(y * image.width) as usize + column] = colour;

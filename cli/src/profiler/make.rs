@@ -22,7 +22,7 @@ const NUMBERS: usize = 1 << 19;
 
 /// All that the costs say; without command, seed, advice.
 pub fn report(target: &Target, shape: &Shape, lines: &Lines, costs: &Costs, summary: Summary) -> Report {
-    let places = Places { program: &target.program, lines };
+    let places = Places::new(&target.program, lines);
     Report {
         command: String::new(),
         kernel: target.name.clone(),
@@ -53,7 +53,7 @@ pub fn notes(name: &str, lines: &Lines, costs: &Costs) -> Vec<String> {
 
 /// What `heddle predict --auto` would do with the run's profile.
 pub fn advice(elf: &[u8], program: &Program, profile: Profile, lines: &Lines) -> Advice {
-    let places = Places { program, lines };
+    let places = Places::new(program, lines);
     let options = Options { automatic: Some(Automatic { profile: Some(profile) }), ..Options::default() };
     let prediction = match predict(elf, &options) {
         Ok(prediction) => prediction,
@@ -75,9 +75,15 @@ pub fn advice(elf: &[u8], program: &Program, profile: Profile, lines: &Lines) ->
 struct Places<'a> {
     program: &'a Program,
     lines: &'a Lines,
+    /// What files are called.
+    names: BTreeMap<String, String>,
 }
 
 impl Places<'_> {
+    fn new<'a>(program: &'a Program, lines: &'a Lines) -> Places<'a> {
+        Places { program, lines, names: short_names(lines) }
+    }
+
     fn text(&self, pc: u32) -> String {
         self.program.word(pc).map_or_else(|| "?".into(), |word| disassemble(word, pc))
     }
@@ -91,7 +97,11 @@ impl Places<'_> {
     /// The line; of what has none in a program with lines, the function; else the address.
     fn place(&self, pc: u32) -> Place {
         if let Some(Frame { file, line, .. }) = self.lines.frames(pc).first() {
-            return Place { place: format!("{}:{line}", short(file)), file: Some(file.clone()), line: Some(*line) };
+            return Place {
+                place: format!("{}:{line}", self.names[file]),
+                file: Some(file.clone()),
+                line: Some(*line),
+            };
         }
         let named = if self.lines.is_empty() { self.program.nearest_symbol(pc) } else { self.function(pc) };
         let address = format!("{pc:#06x}");
@@ -179,7 +189,7 @@ impl Places<'_> {
                 address: pc,
                 text: self.text(pc),
                 place: self.place(pc),
-                inlined_at: calls.map(|Frame { file, line, .. }| format!("{}:{line}", short(file))).collect(),
+                inlined_at: calls.map(|Frame { file, line, .. }| format!("{}:{line}", self.names[file])).collect(),
                 cost: Cost::of(std::iter::once(instruction), lanes),
             }
         };
@@ -187,9 +197,17 @@ impl Places<'_> {
     }
 }
 
-/// The name of a file without its folder.
-pub fn short(file: &str) -> &str {
-    Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or(file)
+/// Of each file a name without its folders, or with as many of them as no other file has.
+fn short_names(lines: &Lines) -> BTreeMap<String, String> {
+    let files = lines.files();
+    let name = |file: &&str| {
+        let parts: Vec<&str> = file.split('/').collect();
+        let ends = (0..parts.len()).rev().map(|first| parts[first..].join("/"));
+        let is_of_others = |end: &String| files.iter().any(|other| other != file && Path::new(other).ends_with(end));
+        let own = ends.into_iter().find(|end| !is_of_others(end));
+        (file.to_string(), own.unwrap_or_else(|| file.to_string()))
+    };
+    files.iter().map(name).collect()
 }
 
 /// What issue did in some cycles, by name.

@@ -6,7 +6,7 @@ use super::charts::{self, Chart, KINDS, css};
 use super::report::{Access, Branch, Cost, Instr, Line, Report, Time};
 use super::sources::Sources;
 use super::text::{causes, number, other_line, predicted, to, worst_access};
-use crate::study::table::gain;
+use crate::study::table::{gain, share};
 use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,10 +79,6 @@ const SECTIONS: [(&str, &str); 6] = [
     ("branches", "Branches"),
     ("accesses", "Accesses"),
 ];
-
-fn share(part: f64) -> String {
-    format!("{:.1} %", 100.0 * part)
-}
 
 /// A part of so many cycles.
 fn of_cycles(report: &Report, cycles: f64) -> String {
@@ -263,6 +259,8 @@ fn over_time(report: &Report, against: Option<&Report>) -> Result<Markup> {
             }
         }
     };
+    let ends = time.launches.last().map_or(0, |launch| launch[1]);
+    let last = (time.first + span(time)).min(ends).saturating_sub(1);
     let head = |text: String| html! { h3 { (text) } };
     let bin = match time.cycles_per_bin {
         1 => "a column is a cycle".to_string(),
@@ -270,9 +268,9 @@ fn over_time(report: &Report, against: Option<&Report>) -> Result<Markup> {
     };
     Ok(html! {
         p {
-            "Cycles " (time.first) " to " (time.first + span(time)) "; " (bin) ". "
+            "Cycles " (time.first) " to " (last) "; " (bin) ". "
             "Issue slots: what each column's cycles went to. Warps: what each warp did in them, in the same colours; "
-            "ready is a warp that could have issued but for another. "
+            "ready is a warp that could have issued but for another; memory is also the divider. "
             "Lanes: in how many of its warp's issues each lane took part, "
             span.legend { i style={ "background:" (css(charts::ACTIVE)) } {} "in all" } " to "
             span.legend { i style={ "background:" (css(charts::INACTIVE)) } {} "in none" } "; white is no issue."

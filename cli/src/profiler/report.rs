@@ -1,7 +1,7 @@
 //! What a profile says. The page and the text show nothing that is not here.
 
-use anyhow::Result;
-use heddle_testbench::costs::{Instruction, Lost};
+use anyhow::{Result, ensure};
+use heddle_testbench::costs::{COLUMNS, Instruction, Lost};
 use heddle_testbench::machine::{Cause, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, Serializer};
@@ -242,6 +242,21 @@ pub struct Lanes {
 }
 
 impl Report {
+    /// Of a profile that was read: what about its numbers over time does not fit together.
+    pub fn check(&self) -> Result<()> {
+        let Time { first, cycles_per_bin, bins, slots, warps, .. } = &self.time;
+        let most = 1 << 53;
+        ensure!(!self.command.contains(char::is_control), "its command is not one line of text");
+        ensure!(*bins <= COLUMNS, "`bins` is {bins}, and {COLUMNS} at most are possible");
+        ensure!((1..most).contains(cycles_per_bin), "`cycles_per_bin` is {cycles_per_bin}");
+        ensure!(*first < most, "`first` is {first}");
+        ensure!(warps.len() as u64 == u64::from(self.warps), "there are {} warps of {}", warps.len(), self.warps);
+        for (name, counts) in warps.iter().chain([slots]).flatten() {
+            ensure!(counts.len() == *bins, "`{name}` has {} numbers for {bins} bins", counts.len());
+        }
+        Ok(())
+    }
+
     /// As JSON, with a line each for lines, branches, accesses and instructions.
     pub fn json(&self) -> Result<String> {
         let mut text = Vec::new();

@@ -22,12 +22,12 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Of a program.
-    pub fn of(target: &Target) -> Sources {
+    /// Of a program; of the one in a file, if that is given.
+    pub fn of(target: &Target, elf: Option<&Path>) -> Sources {
         let is_built_in = target.has_own_lines();
-        let path = Path::new(&target.name);
+        let path = elf.unwrap_or(Path::new(&target.name));
         // Others are built as they are asked for.
-        let is_program = !is_built_in && !is_source(path) && target.described.is_none();
+        let is_program = !is_built_in && !is_source(path) && (elf.is_some() || target.described.is_none());
         let built = fs::metadata(path).ok().filter(|_| is_program).and_then(|data| data.modified().ok());
         Sources { is_built_in, built, texts: BTreeMap::new() }
     }

@@ -30,7 +30,7 @@ pub fn plain(lines: &[Vec<String>], names: usize) -> String {
 
 /// A ratio as a percentage above or below: `+14.9 %`.
 pub fn gain(ratio: f64) -> String {
-    if ratio.is_nan() { "-".into() } else { format!("{:+.1} %", 100.0 * (ratio - 1.0)) }
+    if !ratio.is_finite() { "-".into() } else { format!("{:+.1} %", 100.0 * (ratio - 1.0)) }
 }
 
 /// A part of a whole: `37.5 %`.

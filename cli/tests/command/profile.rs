@@ -97,6 +97,7 @@ fn sums_are_those_of_the_run() {
         "transpose --size small --lanes 8 --warps 4 --coalescing full --replay serialise --cache 1K --memory-model latency=50",
         "spmv --cache 1K --memory-model latency=100",
         "bfs --size small --cache 1K --memory-model latency=20",
+        "sort --size small --cache 1K --memory-model latency=30",
         "histogram --size small --lanes 16 --warps 2 --issue-interval 2",
     ];
     for run in runs {
@@ -284,6 +285,65 @@ fn lines_of_a_source_and_inlined_functions() {
     assert!(place.good("profile k.c --lanes 4 --warps 4").contains("k.c:6"));
 }
 
+/// Causes are at the lines that have them: memory at the line that uses what is loaded, and at the division.
+#[test]
+fn causes_are_at_their_lines() {
+    let Some(place) = own("lines of causes", "") else { return };
+    let source = "#include \"heddle.h\"
+volatile unsigned seen[64];
+int main(void) {
+  unsigned sum = 1;
+  for (unsigned k = 0; k < 50; k++) {
+    unsigned loaded = seen[k];
+    sum ^= loaded;
+    sum = 1000000007u / (sum | 1);
+  }
+  seen[0] = sum;
+  printf(\"done\\n\");
+  return 0;
+}
+";
+    place.file("c.c", source.as_bytes());
+    let run = "c.c --lanes 1 --warps 1 --memory-model latency=100";
+    let profile = profile(&place, run);
+    check_sums(&profile, run);
+    let lost = |line: u64, cause: &str| {
+        let line =
+            rows(&profile, "lines").iter().find(|row| row["line"] == line && row["place"] == format!("c.c:{line}"));
+        line.map_or(0.0, |line| line["cycles_lost"][cause].as_f64().unwrap())
+    };
+    assert!(lost(7, "memory") > 50.0 * 80.0, "{}", profile["lines"]);
+    assert!(lost(6, "memory") < 1000.0, "{}", profile["lines"]);
+    assert!((50.0 * 10.0..50.0 * 60.0).contains(&(lost(8, "memory") + lost(8, "scoreboard"))), "{}", profile["lines"]);
+    assert!(lost(5, "no_instruction") > 50.0, "{}", profile["lines"]);
+    assert!(place.good(&format!("profile {run}")).contains("done\n"));
+}
+
+#[test]
+fn files_of_one_name_are_told_apart() {
+    let Some(place) = own("files of one name", "") else { return };
+    for (folder, work) in [("a", "n * 3"), ("b", "n / 7 * n / 3 * n / 5")] {
+        fs::create_dir(place.path().join(folder)).unwrap();
+        let source = format!("unsigned {folder}(unsigned n) {{\n  return {work};\n}}\n");
+        place.file(&format!("{folder}/u.c"), source.as_bytes());
+    }
+    let main =
+        "unsigned a(unsigned), b(unsigned);\nvolatile unsigned seen;\nint main(void) {\n  seen = a(b(seen));\n  return 0;\n}\n";
+    place.file("m.c", main.as_bytes());
+    let before = place.good("profile m.c a/u.c b/u.c --lanes 2 --warps 1 --json");
+    place.file("before.json", before.as_bytes());
+    let text = place.good("profile m.c a/u.c b/u.c --lanes 2 --warps 1 --against before.json");
+    let row = |line: &str| {
+        let row = text.lines().find(|row| row.starts_with(line)).unwrap_or_else(|| panic!("{line}: {text}"));
+        row.split_whitespace().map(String::from).collect::<Vec<_>>()
+    };
+    for line in ["a/u.c:2 ", "b/u.c:2 ", "m.c:4 "] {
+        let row = row(line);
+        assert_eq!(row[1], row[8], "{row:?}");
+    }
+    assert_ne!(row("a/u.c:2 ")[1], row("b/u.c:2 ")[1]);
+}
+
 #[test]
 fn without_debug_information_there_are_addresses() {
     let place = Place::new();
@@ -337,11 +397,36 @@ fn bad_input_is_one_line() {
         ("gcd --against run.json", "run.json is no profile, as `heddle profile --json` prints them: missing field"),
         ("gcd --against none.json", "cannot read none.json: "),
         ("gcd --window 7..7", "`7..7` has no cycle"),
+        ("gcd --json --against run.json", "--against is for the table and for --html; --json has this run alone"),
         ("mandelbrod", "no kernel is called `mandelbrod`; did you mean `mandelbrot`?"),
         ("gcd --max-cycles 10 --html page.html", "gcd: "),
     ] {
         let said = place.bad(&format!("profile {arguments}"));
         assert!(said.contains(error), "{arguments}: {said}");
+    }
+}
+
+/// What --against reads can come from anywhere.
+#[test]
+fn a_profile_that_does_not_fit_together_is_refused() {
+    let place = Place::new();
+    let run = "profile gcd --size small --lanes 2 --warps 2";
+    let good = json(&place.good(&format!("{run} --json")));
+    let many = 1_u64 << 60;
+    for (what, to, error) in [
+        ("/time/bins", many.into(), "`bins` is "),
+        ("/time/bins", 3.into(), " numbers for 3 bins"),
+        ("/time/first", many.into(), "`first` is "),
+        ("/time/cycles_per_bin", 0.into(), "`cycles_per_bin` is 0"),
+        ("/warps", 3.into(), "there are 2 warps of 3"),
+        ("/time/slots/issued", Value::Array(vec![u32::MAX.into()]), "`issued` has 1 numbers"),
+        ("/time/warps/1/ready", Value::Array(Vec::new()), "`ready` has 0 numbers"),
+    ] {
+        let mut wrong = good.clone();
+        *wrong.pointer_mut(what).unwrap() = to;
+        place.file("wrong.json", wrong.to_string().as_bytes());
+        let said = place.bad(&format!("{run} --against wrong.json --html page.html"));
+        assert!(said.starts_with("wrong.json is no profile, ") && said.contains(error), "{what}: {said}");
     }
 }
 

@@ -200,6 +200,9 @@ impl Steps<'_> {
             full: first.valid.q & missed & first.responds & !misses.free.any(),
         };
         self.m.instance("metrics", &metrics(), inputs);
-        self.m.probe("found", visit(turn.firsts));
+        // What awaits no answer and joins a miss counts as a hit.
+        let Visit { hit, missed, joined } = visit(turn.firsts);
+        let silent = joined & !first.responds;
+        self.m.probe("found", Visit { hit: hit | silent, missed, joined: joined & !silent });
     }
 }
