@@ -327,8 +327,7 @@ fn files_of_one_name_are_told_apart() {
         let source = format!("unsigned {folder}(unsigned n) {{\n  return {work};\n}}\n");
         place.file(&format!("{folder}/u.c"), source.as_bytes());
     }
-    let main =
-        "unsigned a(unsigned), b(unsigned);\nvolatile unsigned seen;\nint main(void) {\n  seen = a(b(seen));\n  return 0;\n}\n";
+    let main = "unsigned a(unsigned), b(unsigned);\nvolatile unsigned seen;\nint main(void) {\n  seen = a(b(seen));\n  return 0;\n}\n";
     place.file("m.c", main.as_bytes());
     let before = place.good("profile m.c a/u.c b/u.c --lanes 2 --warps 1 --json");
     place.file("before.json", before.as_bytes());
