@@ -257,12 +257,12 @@ int main(void) {
 #[test]
 fn the_access_that_coalesces_worst_is_named() {
     let place = Place::new();
-    let all = profile(&place, "spmv --lanes 8 --warps 2");
+    let all = profile(&place, "bfs --size small --lanes 8 --warps 2");
     let worst = rows(&all, "accesses").iter().max_by_key(|access| access["parts"].as_u64()).unwrap();
     let named = format!("coalesces worst: {} accesses for {} (", worst["accesses"], worst["executed"]);
-    let text = place.good("profile spmv --lanes 8 --warps 2");
+    let text = place.good("profile bfs --size small --lanes 8 --warps 2");
     assert!(text.contains(&named), "{text}");
-    assert!(!place.good("profile spmv --lanes 1 --warps 2").contains("coalesces worst"));
+    assert!(!place.good("profile bfs --size small --lanes 1 --warps 2").contains("coalesces worst"));
     assert!(place.good("profile histogram --size small --lanes 8 --warps 2").contains("bank conflicts: "));
 }
 
