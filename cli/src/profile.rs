@@ -2,10 +2,11 @@
 
 use crate::interrupt::Interrupt;
 use crate::output::ResultFile;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow};
 use heddle_testbench::Program;
 use heddle_testbench::machine::{Progress, TraceLine, Watch};
 use heddle_testbench::predict::{Issue, Profile, Recording};
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::ops::ControlFlow;
@@ -84,11 +85,15 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// The profile in a file.
 pub fn read(path: &Path) -> Result<Profile> {
+    read_as(path, "`heddle run --profile` writes", |_| Ok(()))
+}
+
+/// The profile in a file, of the kind that a command makes, if it passes a check.
+pub fn read_as<T: DeserializeOwned>(path: &Path, made: &str, check: impl Fn(&T) -> Result<()>) -> Result<T> {
     let mut text = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
     read.with_context(|| format!("cannot read {}", path.display()))?;
-    match serde_json::from_slice(&text) {
-        Ok(profile) => Ok(profile),
-        Err(error) => bail!("{} is no profile, as `heddle run --profile` writes them: {error}", path.display()),
-    }
+    let parsed = serde_json::from_slice(&text).map_err(Error::from);
+    let checked = parsed.and_then(|profile| check(&profile).map(|()| profile));
+    checked.map_err(|error| anyhow!("{} is no profile, as {made} them: {error}", path.display()))
 }

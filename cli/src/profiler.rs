@@ -17,32 +17,32 @@ mod text;
 use crate::interrupt::{Interrupt, is_interruption};
 use crate::launch::Launch;
 use crate::output::{ResultFile, print};
+use crate::profile::{Recorder, read_as};
 use crate::progress::Progress;
 use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use crate::timeline::parse_range;
 use crate::viewers::Watches;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::compile::quoted;
 use heddle_testbench::costs::{Account, Costs};
 use heddle_testbench::machine::{self, Cycle, Machine, TraceLine, Watch};
-use heddle_testbench::predict::{Issue, Profile, Recording};
 use report::Report;
 use sources::Sources;
-use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Say which source lines of a program cost how many cycles, and why.
 ///
-/// The program runs as under `heddle run`; Ctrl-C ends it with its costs so far. Printed are the ten lines that cost most: how often their instructions issued,
-/// how many lanes were active then, and the cycles in which nothing issued since warps waited for them, by cause; and the
-/// branch that diverges most, where its threads reconverge, and what `heddle predict --auto` would do there.
+/// The program runs as under `heddle run`; Ctrl-C ends it with its costs so far. Printed are the ten lines that cost most:
+/// how often their instructions issued, how many lanes were active then, and the cycles in which nothing issued since
+/// warps waited for them, by cause; the branch that diverges most, where its threads reconverge, and what
+/// `heddle predict --auto` would do there; and the access that coalesces worst.
 /// docs/guide/profile.md says what each number is.
 ///
 /// --html writes a page that opens from disk: source and instructions beside each other, branches, accesses to memory, and
@@ -101,9 +101,11 @@ impl Profiler {
         let mut machine =
             Machine::new(&shape, target.program.clone(), &options).with_context(|| target.name.clone())?;
         let ledger = Ledger::new(&target.program, &shape, self.window.clone(), &interrupt);
+        let recorder = Recorder::new(&target.program, shape.lanes, &interrupt);
         let mut watches = Watches::default();
         watches.add(Box::new(Progress::new(&shape, self.launch.limit.max_cycles, &interrupt)));
         watches.add(Box::new(ledger.clone()));
+        watches.add(Box::new(recorder.clone()));
         machine.watch(Box::new(watches));
         let result = self.launch.drive(&mut machine, &target, self.launch.shape.seed);
         let (summary, printed) = (machine.summary(), machine.printed().text());
@@ -114,16 +116,16 @@ impl Profiler {
             Err(error) => return Err(error.context(target.name)),
         };
 
-        let (costs, profile) = ledger.taken()?;
+        let costs = ledger.costs()?;
         let lines = target.lines();
         let mut sources = Sources::of(&target, self.elf.as_deref());
         let mut report = make::report(&target, &shape, &lines, &costs, summary);
         report.command = command();
         report.seed = self.launch.shape.seed;
-        report.predict = make::advice(&target.elf, &target.program, profile, &lines);
-        report
-            .notes
-            .extend(interrupted.is_some().then(|| "the run was interrupted: this is what it had cost by then".into()));
+        report.predict = make::advice(&target.elf, &target.program, recorder.profile()?, &lines);
+        if interrupted.is_some() {
+            report.notes.push("the run was interrupted: this is what it had cost by then".into());
+        }
         if report.time.bins == 0 {
             report.notes.push("no cycle of the run is in --window".into());
         }
@@ -149,53 +151,38 @@ fn command() -> String {
     format!("heddle {}", words.join(" "))
 }
 
-/// No profile is larger, of whatever program.
-const MOST_BYTES: u64 = 256 << 20;
-
 /// The profile in a file.
 fn read(path: &Path) -> Result<Report> {
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text));
-    read.with_context(|| format!("cannot read {}", path.display()))?;
-    let parsed = serde_json::from_slice(&text).map_err(anyhow::Error::from);
-    let report = parsed.and_then(|report: Report| report.check().map(|()| report));
-    report.map_err(|error| anyhow!("{} is no profile, as `heddle profile --json` prints them: {error}", path.display()))
+    read_as(path, "`heddle profile --json` prints", Report::check)
 }
 
 /// Accounts for a run; clones account for the same.
 #[derive(Clone)]
 struct Ledger {
-    books: Arc<Mutex<Option<(Account, Recording)>>>,
+    account: Arc<Mutex<Option<Account>>>,
     launch: u32,
     interrupt: Interrupt,
 }
 
 impl Ledger {
     fn new(program: &Program, shape: &Shape, range: Range<u64>, interrupt: &Interrupt) -> Ledger {
-        let books = (Account::new(program, shape, range), Recording::new(program, shape.lanes));
-        Ledger { books: Arc::new(Mutex::new(Some(books))), launch: 0, interrupt: interrupt.clone() }
+        let account = Arc::new(Mutex::new(Some(Account::new(program, shape, range))));
+        Ledger { account, launch: 0, interrupt: interrupt.clone() }
     }
 
-    fn books(&self) -> MutexGuard<'_, Option<(Account, Recording)>> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    fn account(&self) -> MutexGuard<'_, Option<Account>> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was counted, once.
-    fn taken(&self) -> Result<(Costs, Profile)> {
-        let (account, recording) = self.books().take().context("the costs were taken before")?;
-        Ok((account.costs(), recording.profile()))
+    fn costs(&self) -> Result<Costs> {
+        Ok(self.account().take().context("the costs were taken before")?.costs())
     }
 }
 
 impl Watch for Ledger {
     fn issued(&mut self, line: TraceLine) {
-        if let Some((account, recording)) = self.books().as_mut() {
-            account.issued(&line);
-            let TraceLine { cycle, warp, pc, block, threads, replay, .. } = line;
-            if !replay {
-                recording.issued(Issue { cycle, warp, pc, block }, threads.into_iter().flatten());
-            }
-        }
+        self.account().iter_mut().for_each(|account| account.issued(&line));
     }
 
     fn wants_trace(&self) -> bool {
@@ -203,9 +190,7 @@ impl Watch for Ledger {
     }
 
     fn cycle(&mut self, cycle: &Cycle) {
-        if let Some((account, _)) = self.books().as_mut() {
-            account.cycle(cycle);
-        }
+        self.account().iter_mut().for_each(|account| account.cycle(cycle));
     }
 
     fn wants_cycles(&self) -> bool {
@@ -213,11 +198,8 @@ impl Watch for Ledger {
     }
 
     fn progress(&mut self, progress: machine::Progress) -> ControlFlow<()> {
-        if std::mem::replace(&mut self.launch, progress.launch) != progress.launch
-            && let Some((account, recording)) = self.books().as_mut()
-        {
-            account.launched();
-            recording.launched();
+        if std::mem::replace(&mut self.launch, progress.launch) != progress.launch {
+            self.account().iter_mut().for_each(Account::launched);
         }
         self.interrupt.poll()
     }
