@@ -90,7 +90,7 @@ fn rows_of_all_studies_share_keys() {
     let place = Place::new();
     let small = "--lanes 4 --warps 2 --draws 1";
     for (line, study, compared) in [
-        (format!("order gcd {small}"), "order", true),
+        (format!("order if_else {small}"), "order", true),
         (format!("blocks gcd {small}"), "blocks", true),
         (format!("locks {small} --patience 256"), "locks", false),
         ("warp --draws 1".into(), "warp-primitives", true),

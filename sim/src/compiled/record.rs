@@ -27,7 +27,7 @@ impl Compiled {
             Some(recorder) if recorder.recording == *recording => return recorder.recording = recording.clone(),
             _ => {}
         }
-        self.functions.retain(|(purpose, _)| !matches!(purpose, Purpose::Edge { record: true, .. }));
+        self.functions.retain(|made| !matches!(made.purpose, Purpose::Edge { record: true, .. }));
         plan.cells.record(recording);
         plan.layout.grow(&plan.cells, ROWS);
         self.state.resize(plan.layout.size / 8, 0);

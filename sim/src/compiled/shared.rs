@@ -5,7 +5,7 @@
 
 use super::regions::cost;
 use crate::flat::{Flat, Id, Op};
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap};
 
 /// A bit of one lane, and the value that makes the condition hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -27,7 +27,7 @@ pub fn shared(flat: &Flat, needed: &[bool], least: u32) -> Vec<Shared> {
     let mut found = Vec::new();
     // Groups only get smaller as nodes go to others: what was found for a literal before is the most that it can be
     // now.
-    let mut promises: BinaryHeap<(u32, Literal)> = search.candidates().into_iter().map(|c| (u32::MAX, c)).collect();
+    let mut promises: BinaryHeap<(u32, Literal)> = search.behind.keys().map(|&literal| (u32::MAX, literal)).collect();
     while let Some((_, condition)) = promises.pop() {
         // A condition must always be computed.
         if search.group[condition.bit.index()].is_some() {
@@ -65,6 +65,8 @@ struct Search<'a> {
     uses: Vec<Vec<Use>>,
     /// What is known if a bit is on, and if it is off.
     known: [Vec<Vec<Literal>>; 2],
+    /// The literals that most uses depend on, each with the nodes that have such a use, in order.
+    behind: HashMap<Literal, Vec<Id>>,
     /// The group that each node is in.
     group: Vec<Option<usize>>,
     /// What each group needs from outside: also its condition's bit.
@@ -93,12 +95,14 @@ impl<'a> Search<'a> {
             needed,
             uses,
             known: [Vec::new(), Vec::new()],
+            behind: HashMap::new(),
             group: vec![None; count],
             needs: Vec::new(),
             members: Vec::new(),
             order,
         };
         search.learn();
+        search.find_candidates();
         search
     }
 
@@ -185,54 +189,94 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The literals that most uses depend on.
-    fn candidates(&self) -> Vec<Literal> {
-        let mut count: BTreeMap<Literal, u32> = BTreeMap::new();
-        for &place in (0..self.uses.len()).filter(|k| self.needed[*k]).flat_map(|k| &self.uses[k]) {
-            self.conditions(place).iter().for_each(|&literal| *count.entry(literal).or_default() += 1);
+    /// Fills in the nodes behind the literals that most uses depend on.
+    fn find_candidates(&mut self) {
+        let mut behind: HashMap<Literal, (u32, Vec<Id>)> = HashMap::new();
+        for id in (0..self.uses.len() as u32).map(Id).filter(|id| self.needed[id.index()]) {
+            for &literal in self.uses[id.index()].iter().flat_map(|&place| self.conditions(place)) {
+                let (count, nodes) = behind.entry(literal).or_default();
+                *count += 1;
+                if nodes.last() != Some(&id) {
+                    nodes.push(id);
+                }
+            }
         }
         const MOST: usize = 200;
-        let mut all: Vec<(u32, Literal)> = count.into_iter().map(|(literal, count)| (count, literal)).collect();
-        all.sort_by_key(|&(count, literal)| (std::cmp::Reverse(count), literal));
-        all.into_iter().take(MOST).map(|(_, literal)| literal).collect()
+        let mut all: Vec<(u32, Literal, Vec<Id>)> =
+            behind.into_iter().map(|(literal, (count, nodes))| (count, literal, nodes)).collect();
+        all.sort_by_key(|&(count, literal, _)| (std::cmp::Reverse(count), literal));
+        self.behind = all.into_iter().take(MOST).map(|(_, literal, nodes)| (literal, nodes)).collect();
+    }
+
+    /// The nodes in no group that are needed only if the literal holds, as if it needed none of them itself: all that
+    /// [`Search::nodes_under`] can have, in order.
+    fn most_under(&self, literal: Literal) -> Vec<Id> {
+        let mut asked = vec![false; self.flat.nodes.len()];
+        let mut under = vec![false; self.flat.nodes.len()];
+        let mut heap: BinaryHeap<Id> = BinaryHeap::new();
+        let mut found = Vec::new();
+        let mut ask = |id: Id, heap: &mut BinaryHeap<Id>| {
+            if !std::mem::replace(&mut asked[id.index()], true) {
+                heap.push(id);
+            }
+        };
+        self.behind.get(&literal).into_iter().flatten().for_each(|&id| ask(id, &mut heap));
+        // Users come after what they use, so the last first.
+        while let Some(id) = heap.pop() {
+            let node = self.flat.node(id);
+            if self.group[id.index()].is_none() && !node.op.is_at_hand() && self.only_under(id, literal, &under) {
+                under[id.index()] = true;
+                found.push(id);
+                node.args.iter().filter(|arg| self.needed[arg.index()]).for_each(|&arg| ask(arg, &mut heap));
+            }
+        }
+        found.reverse();
+        found
+    }
+
+    /// Whether every use of a node is by such as are `under` the literal, or matters only if it holds.
+    fn only_under(&self, id: Id, literal: Literal, under: &[bool]) -> bool {
+        self.uses[id.index()].iter().all(|&place| {
+            let by_member = matches!(place, Use::Operand(user, _) if under[user.index()]);
+            by_member || self.conditions(place).contains(&literal)
+        })
     }
 
     /// The nodes in no group that are needed only if the literal holds; vectors that others use only with `vectors`.
     /// None of them if all cost less than `least`.
     fn nodes_under(&self, literal: Literal, vectors: bool, least: u32) -> Vec<Id> {
         const ROUNDS: u32 = 8;
-        let count = self.flat.nodes.len();
-        let mut barred: Vec<bool> = (0..count).map(|k| !self.needed[k] || self.group[k].is_some()).collect();
-        for (k, node) in self.flat.nodes.iter().enumerate() {
-            barred[k] |= node.op.is_at_hand();
+        let cost_of = |nodes: &[Id]| nodes.iter().map(|id| cost(self.flat.node(*id))).sum::<u32>();
+        let most = self.most_under(literal);
+        if cost_of(&most) < least {
+            return Vec::new();
         }
+        let count = self.flat.nodes.len();
+        let mut barred = vec![false; count];
         self.bar_behind(literal.bit, &mut barred);
         for _ in 0..ROUNDS {
             let mut under = vec![false; count];
-            for k in (0..count).rev().filter(|k| !barred[*k]) {
-                under[k] = self.uses[k].iter().all(|&place| {
-                    let by_member = matches!(place, Use::Operand(user, _) if under[user.index()]);
-                    by_member || self.conditions(place).contains(&literal)
-                });
+            for &id in most.iter().rev().filter(|id| !barred[id.index()]) {
+                under[id.index()] = self.only_under(id, literal, &under);
             }
-            let nodes = self.flat.nodes.iter().zip(&under).filter(|(_, under)| **under);
-            if nodes.map(|(node, _)| cost(node)).sum::<u32>() < least {
+            let nodes: Vec<Id> = most.iter().copied().filter(|id| under[id.index()]).collect();
+            if cost_of(&nodes) < least {
                 break;
             }
             let after = self.depends_on(&under);
             let mut clean = true;
-            for k in (0..count).filter(|k| under[*k]) {
+            for &id in &nodes {
                 let is_result = |place: &Use| !matches!(*place, Use::Operand(user, _) if under[user.index()]);
-                let node = &self.flat.nodes[k];
+                let node = self.flat.node(id);
                 let vector_for_others =
-                    !vectors && node.lanes > 1 && node.width > 1 && self.uses[k].iter().any(is_result);
+                    !vectors && node.lanes > 1 && node.width > 1 && self.uses[id.index()].iter().any(is_result);
                 if vector_for_others || node.args.iter().any(|a| after[a.index()]) {
-                    barred[k] = true;
+                    barred[id.index()] = true;
                     clean = false;
                 }
             }
             if clean {
-                return (0..count as u32).map(Id).filter(|id| under[id.index()]).collect();
+                return nodes;
             }
         }
         Vec::new()

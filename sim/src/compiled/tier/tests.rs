@@ -1,8 +1,9 @@
 use super::*;
 use crate::checks::Checks;
 use crate::compiled::cc::compiler_or_note;
+use crate::compiled::jit::Allocation;
 use crate::compiled::vector::Vectors;
-use crate::compiled::{Compiled, OptLevel};
+use crate::compiled::{Compiled, OptLevel, QUICK_EDGES};
 use crate::engine::Engine;
 use crate::fuzz::{Limits, compare, design, seeds};
 use crate::interpreter::Interpreter;
@@ -21,8 +22,8 @@ fn code_of_c_with_vectors_of_every_width_does_what_the_interpreter_does() {
         let mut engine = Compiled::new(&directory, seed, OptLevel::Tables).unwrap();
         let source = engine.plan.in_c(&directory, EDGE, Vectors { bits });
         let library = compiler.compile(&source, false, &AtomicBool::new(false)).unwrap();
-        engine.functions[0].1 = Function::load(&library, engine.plan.layout.size).unwrap();
-        assert_eq!((engine.functions[0].0, engine.tier()), (EDGE, Tier::Second));
+        engine.functions[0].function = Function::load(&library, engine.plan.layout.size).unwrap();
+        assert_eq!((engine.functions[0].purpose, engine.tier()), (EDGE, Tier::Second));
         let mut interpreter = Interpreter::new(&directory, seed).unwrap();
         compare(&mut interpreter, &mut engine, seed, 40)
             .unwrap_or_else(|mismatch| panic!("seed {seed}, vectors of {bits} bits: {mismatch}"));
@@ -63,18 +64,34 @@ fn a_run_goes_on_in_the_second_tier_with_the_same_state() {
 }
 
 #[test]
+fn a_run_goes_on_in_thorough_code_with_the_same_state() {
+    for (seed, edges) in seeds(6).zip([1, 2, 7, 16, 40, 64].into_iter().cycle()) {
+        let mut engines = two(seed, Times::default());
+        assert_eq!(engines[0].functions[0].quick, Some(QUICK_EDGES));
+        assert_eq!(engines[1].functions[0].quick, None);
+        engines[0].functions[0].quick = Some(edges);
+        for cycles in [1, 10, 1, 30, 1, 40] {
+            let ends = engines.each_mut().map(|engine| engine.run(cycles, None));
+            assert_eq!(ends[0], ends[1], "seed {seed}");
+            same(&mut engines);
+        }
+        assert_eq!(engines[0].functions[0].quick, None, "seed {seed}");
+    }
+}
+
+#[test]
 fn the_faster_of_two_stays() {
     let [mut tiered, plain] = two(3, Times { look: LONG, build: LONG, trial: Duration::from_secs(1) });
     let state = tiered.state.len();
     for (second, stays) in [(500, Tier::Second), (700, Tier::First)] {
-        let code = plain.plan.compile(&plain.plan.flatten(&plain.directory, EDGE).unwrap());
+        let code = plain.plan.compile(&plain.plan.flatten(&plain.directory, EDGE).unwrap(), Allocation::Thorough);
         let first = Duration::from_millis(600);
         let tiers = tiered.tiers.as_mut().unwrap();
         tiers.stage =
             Stage::Trial { second: Box::new(code), time: [first, Duration::ZERO], cycles: [1000, 0], turn: 1 };
         tiers.advance(
             (&plain.directory, &plain.plan, EDGE),
-            &mut tiered.functions[0].1,
+            &mut tiered.functions[0].function,
             state,
             1000,
             Duration::from_millis(second),
