@@ -39,7 +39,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Say which source lines of a program cost how many cycles, and why.
 ///
-/// The program runs as under `heddle run`; Ctrl-C ends it with its costs so far. Printed are the ten lines that cost most:
+/// The program runs as under `heddle run`; Ctrl-C ends it with its costs so far, and a run that fails or reaches
+/// --max-cycles has them too. Printed are the ten lines that cost most:
 /// how often their instructions issued, how many lanes were active then, and the cycles in which nothing issued since
 /// warps waited for them, by cause; the branch that diverges most, where its threads reconverge, and what
 /// `heddle predict --auto` would do there; and the access that coalesces worst.
@@ -110,11 +111,13 @@ impl Profiler {
         let result = self.launch.drive(&mut machine, &target, self.launch.shape.seed);
         let (summary, printed) = (machine.summary(), machine.printed().text());
         machine.finish()?;
-        let interrupted = match result {
-            Ok(_) => None,
-            Err(error) if is_interruption(&error) => Some(error.context(target.name.clone())),
-            Err(error) => return Err(error.context(target.name)),
-        };
+        let interrupted = result.as_ref().is_err_and(is_interruption);
+        let error = result.err().map(|error| error.context(target.name.clone()));
+        if summary.cycles == 0
+            && let Some(error) = error
+        {
+            return Err(error);
+        }
 
         let costs = ledger.costs()?;
         let lines = target.lines();
@@ -123,8 +126,12 @@ impl Profiler {
         report.command = command();
         report.seed = self.launch.shape.seed;
         report.predict = make::advice(&target.elf, &target.program, recorder.profile()?, &lines);
-        if interrupted.is_some() {
-            report.notes.push("the run was interrupted: this is what it had cost by then".into());
+        match &error {
+            Some(_) if interrupted => {
+                report.notes.push("the run was interrupted: this is what it had cost by then".into())
+            }
+            Some(error) => report.notes.push(format!("the run failed, and this is what it cost: {error:#}")),
+            None => {}
         }
         if report.time.bins == 0 {
             report.notes.push("no cycle of the run is in --window".into());
@@ -141,7 +148,7 @@ impl Profiler {
         } else {
             print(&(printed + &text::text(&report, against.as_ref())))?
         }
-        interrupted.map_or(Ok(()), Err)
+        error.map_or(Ok(()), Err)
     }
 }
 

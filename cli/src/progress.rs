@@ -7,8 +7,9 @@ use crate::study::table::share;
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::machine::{self, Watch};
-use heddle_testbench::paths::Path;
+use heddle_testbench::paths::{Path, Together};
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ impl Progress {
         Progress { bar, started: Instant::now(), launch: 1, threads, lanes, interrupt, warps: None }
     }
 
-    /// The same with a line a warp, of a core whose warps have paths.
+    /// The same with a line a warp.
     pub fn by_warp(mut self, shape: &Shape, program: &Program) -> Progress {
         let all = MultiProgress::new();
         self.bar = all.add(self.bar.clone());
@@ -83,6 +84,33 @@ fn line(warp: usize, lanes: u32, paths: &[Path], program: &Program) -> String {
         let _ = write!(places, ", and {} more", paths.len() - NAMED);
     }
     format!("{warp:>4}  {}  {places}", String::from_utf8_lossy(&cells))
+}
+
+/// Static warps of a block beyond these have no character of their own.
+const WARPS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Lines of the slots of a block whose first slot is `first`: a character a lane, lane 0 first, of which of the block's
+/// static warps the thread is that runs there, `.` if none does; on the first line, where most of those wait that do not.
+fn lines_of_block(first: u32, lanes: u32, block: &Together, program: &Program) -> Vec<String> {
+    let mut waiting: BTreeMap<(u32, bool), u32> = BTreeMap::new();
+    block.parked.iter().for_each(|one| *waiting.entry((one.pc, one.waits)).or_default() += 1);
+    let mut places: Vec<_> = waiting.into_iter().collect();
+    places.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let named = places.iter().take(NAMED).map(|((pc, at_barrier), count)| {
+        format!("{count} at {}{}", place(program, *pc), if *at_barrier { " at a barrier" } else { "" })
+    });
+    let mut waits = named.collect::<Vec<_>>().join(", ");
+    if places.len() > NAMED {
+        let _ = write!(waits, ", and {} more places", places.len() - NAMED);
+    }
+    let line = |(slot, threads): (u32, &Vec<Option<u32>>)| {
+        let of = |thread: u32| *WARPS.get((thread / lanes - first) as usize).unwrap_or(&b'+');
+        let cell = |lane: u32| threads.get(lane as usize).copied().flatten().map_or('.', |thread| of(thread).into());
+        let cells: String = (0..lanes).map(cell).collect();
+        let waits = if slot == first && !waits.is_empty() { format!("waiting: {waits}") } else { String::new() };
+        format!("{slot:>4}  {cells}  {waits}")
+    };
+    (first..).zip(&block.slots).map(line).collect()
 }
 
 fn style(limited: bool) -> ProgressStyle {
@@ -133,6 +161,16 @@ impl Watch for Progress {
             bar.set_message(line(number, self.lanes, paths, program));
         }
     }
+
+    fn together(&mut self, blocks: Vec<Together>) {
+        let Some(Warps { program, lines, .. }) = &self.warps else { return };
+        let mut bars = lines.iter();
+        for block in &blocks {
+            let first = lines.len() - bars.len();
+            let lines = lines_of_block(first as u32, self.lanes, block, program);
+            lines.into_iter().zip(&mut bars).for_each(|(line, bar)| bar.set_message(line));
+        }
+    }
 }
 
 impl Drop for Progress {
@@ -147,6 +185,7 @@ mod tests {
     use super::*;
     use bitvec::prelude::*;
     use heddle_testbench::kernels::find;
+    use heddle_testbench::paths::Parked;
 
     #[test]
     fn a_line_says_which_lanes_are_together_and_where() {
@@ -162,5 +201,19 @@ mod tests {
         assert_eq!(line(0, 4, &[], &program).trim_end(), "   0  ....");
         let many = vec![paths[0].clone(); 5];
         assert!(line(0, 4, &many, &program).ends_with(", and 2 more"));
+    }
+
+    #[test]
+    fn lines_of_a_block_say_whose_threads_run_and_where_others_wait() {
+        let program = Program::parse(find("gcd").unwrap().elf).unwrap();
+        let pc = program.entry();
+        // The slots 4 to 7 of a core with 4 lanes, of which the second and the last have no warp.
+        let slots = vec![vec![Some(16), Some(25), None, Some(19)], vec![], vec![None, Some(17), None, None], vec![]];
+        let parked = |thread, pc, waits| Parked { thread, waits, pc };
+        let parked = vec![parked(18, pc + 4, false), parked(20, pc, true), parked(21, pc, true)];
+        let text = lines_of_block(4, 4, &Together { slots, parked }, &program);
+        let (two, one) = (place(&program, pc), place(&program, pc + 4));
+        assert_eq!(text[0], format!("   4  02.0  waiting: 2 at {two} at a barrier, 1 at {one}"));
+        assert_eq!(text[1..], ["   5  ....  ", "   6  .0..  ", "   7  ....  "]);
     }
 }

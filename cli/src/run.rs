@@ -82,7 +82,8 @@ pub struct Run {
     #[arg(long, conflicts_with = "json")]
     trace: bool,
     /// Draw while it runs, on a terminal, a line a warp: the path that each lane is in (lane 0 leftmost, `.` has ended), and
-    /// where the first paths are
+    /// where the first paths are; on a block stack, of which static warp of the block each lane's thread is (`.`: nobody
+    /// runs there), and where threads of the block wait
     #[arg(long, conflicts_with = "trace")]
     watch: bool,
     /// Count the issues of every instruction, and their active lanes, for `heddle predict --auto`
@@ -118,12 +119,6 @@ enum Reference {
 impl Run {
     pub fn run(self) -> Result<()> {
         let (mut target, shape) = self.on_core(self.program()?)?;
-        if self.watch && shape.divergence.capabilities().mixes_warps {
-            bail!(
-                "--watch shows the paths of each warp, and {} forms warps anew; see --timeline",
-                shape.divergence.name()
-            );
-        }
         if self.watch && !stderr().is_terminal() {
             bail!("--watch draws on a terminal, and standard error is none; see --trace and --timeline");
         }

@@ -113,7 +113,13 @@ impl Target {
 
     /// The source lines of its program.
     pub fn lines(&self) -> Lines {
-        Lines::read(self.own_debug().unwrap_or(&self.elf), &self.program)
+        Lines::read(self.symbols(), &self.program)
+    }
+
+    /// An ELF file with the symbols of its program, and their debug information if there is any; that of a built-in kernel
+    /// has no code.
+    pub fn symbols(&self) -> &[u8] {
+        self.own_debug().unwrap_or(&self.elf)
     }
 
     /// Whether its lines are those of a built-in kernel.

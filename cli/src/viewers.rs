@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::machine::{Cycle, Pipeline, Progress, TraceLine, Watch};
-use heddle_testbench::paths;
+use heddle_testbench::paths::{self, Together};
 use konata::Konata;
 use perfetto::Perfetto;
 use std::io::Write as _;
@@ -160,5 +160,9 @@ impl Watch for Watches {
 
     fn paths(&mut self, warps: Vec<Vec<paths::Path>>) {
         self.0.iter_mut().filter(|watch| watch.wants_paths()).for_each(|watch| watch.paths(warps.clone()));
+    }
+
+    fn together(&mut self, blocks: Vec<Together>) {
+        self.0.iter_mut().filter(|watch| watch.wants_paths()).for_each(|watch| watch.together(blocks.clone()));
     }
 }

@@ -21,6 +21,22 @@ pub fn parked(engine: &dyn Engine, core: &str, shape: &Shape, slots: Range<u32>)
     read(engine, core, |state| shape.divergence.mechanism().parked(shape, state, slots.clone()))
 }
 
+/// A block where threads of several warps run together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Together {
+    /// For each of its slots: the thread on each lane of the warp that runs there, as [`Parked::thread`] numbers them;
+    /// nothing where no warp runs.
+    pub slots: Vec<Vec<Option<u32>>>,
+    /// Its threads that do not run.
+    pub parked: Vec<Parked>,
+}
+
+/// The block on these slots, where threads of several warps run together.
+pub fn together(engine: &dyn Engine, core: &str, shape: &Shape, slots: Range<u32>) -> Together {
+    let formed = |slot| read(engine, core, |state| shape.divergence.mechanism().formed(shape, state, slot));
+    Together { slots: slots.clone().map(formed).collect(), parked: parked(engine, core, shape, slots) }
+}
+
 /// What the unit's mechanism reads out of its state.
 pub(crate) fn read<T>(engine: &dyn Engine, core: &str, by: impl FnOnce(&State) -> T) -> T {
     let unit = if core.is_empty() { "divergence".into() } else { format!("{core}.divergence") };

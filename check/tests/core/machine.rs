@@ -1,12 +1,13 @@
 //! The simulated core as a device: how launches are watched and interrupted, and memory byte by byte.
 
 use heddle_check::checked;
-use heddle_simt::Shape;
+use heddle_simt::{Divergence, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, Device, KernelError};
 use heddle_testbench::machine::{Machine, MachineError, MachineOptions, Progress, Summary, TraceLine, Watch};
+use heddle_testbench::paths::Together;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
@@ -69,6 +70,65 @@ fn a_watch_changes_nothing() {
             assert_eq!(told.last().unwrap().launch, summary.launches);
         }
     }
+}
+
+/// Looks at blocks whose threads run together, in states that are far apart.
+struct Blocks {
+    seen: Arc<Mutex<Vec<State>>>,
+    last: Vec<Together>,
+}
+
+/// Blocks, and how many threads are live.
+type State = (Vec<Together>, u32);
+
+impl Watch for Blocks {
+    /// So that states are not far apart.
+    fn wants_trace(&self) -> bool {
+        true
+    }
+
+    fn wants_paths(&self) -> bool {
+        true
+    }
+
+    fn together(&mut self, blocks: Vec<Together>) {
+        self.last = blocks;
+    }
+
+    fn progress(&mut self, progress: Progress) -> ControlFlow<()> {
+        self.seen.lock().unwrap().push((self.last.clone(), progress.live_threads));
+        ControlFlow::Continue(())
+    }
+}
+
+/// Each live thread of a block runs in one place, or it waits.
+#[test]
+fn threads_of_a_block_run_or_wait() {
+    let shape = Shape::new(4, 8).with_divergence(Divergence::BLOCK_STACK);
+    let (mut states, mut formed, mut waits) = (0, 0, 0);
+    for kernel in ["gcd", "pathfinder", "collatz", "reduce"] {
+        let program = Program::parse(kernels::find(kernel).unwrap().elf).unwrap();
+        let mut machine = Machine::new(&shape, program, &checked()).unwrap();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        machine.watch(Box::new(Blocks { seen: seen.clone(), last: Vec::new() }));
+        drive(kernel, &mut machine).unwrap();
+        for (blocks, live) in seen.lock().unwrap().iter() {
+            let run = blocks.iter().flat_map(|block| (0..).zip(&block.slots)).flat_map(|(slot, threads)| {
+                (0..).zip(threads).filter_map(move |(lane, thread)| thread.map(|thread| (slot, lane, thread)))
+            });
+            let run: Vec<(u32, u32, u32)> = run.collect();
+            assert!(run.iter().all(|(_, lane, thread)| thread % 4 == *lane), "{kernel}: {blocks:?}");
+            formed += run.iter().filter(|(slot, _, thread)| thread / 4 != *slot).count();
+            let parked: Vec<u32> = blocks.iter().flat_map(|block| &block.parked).map(|one| one.thread).collect();
+            waits += parked.len();
+            let mut all: Vec<u32> = run.iter().map(|(_, _, thread)| *thread).chain(parked).collect();
+            all.sort();
+            assert!(all.windows(2).all(|two| two[0] < two[1]), "{kernel}: {blocks:?}");
+            assert!(all.len() <= *live as usize, "{kernel}: {blocks:?}");
+            states += 1;
+        }
+    }
+    assert!(states > 10 && formed > 0 && waits > 0, "{states} states, {formed} elsewhere, {waits} wait");
 }
 
 #[test]

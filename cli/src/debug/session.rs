@@ -62,7 +62,7 @@ enum Plan {
 
 impl Session {
     pub fn new(shape: &Shape, target: &Target, waiting: Waiting) -> Result<Session> {
-        let core = Core::new(shape, &target.program, &target.elf, Iss::new(&target.program, shape)?);
+        let core = Core::new(shape, &target.program, target.symbols(), Iss::new(&target.program, shape)?);
         let plan = Plan::On(Asked::default());
         let waiting = Some(waiting);
         let (over, again, shown) = (false, false, false);

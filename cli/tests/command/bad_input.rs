@@ -128,8 +128,6 @@ fn what_cannot_be_watched() {
     let place = Place::new();
     let none = "--watch draws on a terminal, and standard error is none; see --trace and --timeline";
     assert_eq!(place.bad("run gcd --watch"), none);
-    let anew = "--watch shows the paths of each warp, and block-stack forms warps anew; see --timeline";
-    assert_eq!(place.bad("run gcd --watch --divergence block-stack"), anew);
     assert!(place.bad("run gcd --watch --trace").contains("--trace"));
 }
 

@@ -156,6 +156,17 @@ fn every_thread_meets_a_breakpoint() {
     assert!(said.contains("exited normally"), "{said}");
 }
 
+/// Usual and small ones.
+#[test]
+fn built_in_kernels_have_lines() {
+    let Some(place) = place() else { return };
+    for size in ["", "--size small"] {
+        let options = format!("gcd {size} --lanes 2 --warps 1");
+        let said = gdb(&place, &options, &["break main", "continue", "info line"]);
+        assert!(said.contains("hit Breakpoint 1, main ()") && said.contains("kernels/gcd.c"), "{size}: {said}");
+    }
+}
+
 /// Threads of another warp that come to a breakpoint while gdb takes a thread over it are seen all the same.
 #[test]
 fn no_thread_passes_a_breakpoint() {

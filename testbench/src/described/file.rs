@@ -43,7 +43,7 @@ pub struct Tables {
     pub grid: Grid,
     pub arguments: Named<i128>,
     pub buffers: Named<Buffer>,
-    pub check: Check,
+    pub check: Option<Spanned<Check>>,
     pub results: Seen,
     pub pictures: Named<Picture>,
 }
@@ -111,6 +111,13 @@ pub struct Check {
     pub buffers: Vec<Spanned<String>>,
     /// Buffers, and files of what they should hold.
     pub files: Named<Spanned<String>>,
+}
+
+impl Check {
+    /// It compares nothing.
+    pub fn is_empty(&self) -> bool {
+        self.reference.is_none() && self.buffers.is_empty() && self.files.is_empty()
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]

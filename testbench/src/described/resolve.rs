@@ -9,7 +9,7 @@ use toml::Spanned;
 use super::DescriptionError;
 use super::driver::{Driver, View};
 use super::elements::{Contents, Type, read, written};
-use super::file::{Buffer, Description, Fill, Picture};
+use super::file::{Buffer, Check, Description, Fill, Picture};
 use super::picture::Drawing;
 use crate::grid::Grid;
 use crate::kernels::Device;
@@ -75,7 +75,14 @@ impl Description {
             }
         }
 
-        let check = &tables.check;
+        let none = Check::default();
+        let check = tables.check.as_ref().map_or(&none, Spanned::get_ref);
+        if let Some(check) = &tables.check
+            && check.get_ref().is_empty()
+        {
+            let why = "check: there is nothing in it: wanted are `reference` and `buffers`, or `files`";
+            return Err(self.wrong(check.span().start, why));
+        }
         match (&check.reference, check.buffers.first()) {
             (Some(function), None) => {
                 return Err(self
@@ -340,7 +347,9 @@ impl Of<'_> {
     fn no_file_twice(&self) -> Checked<()> {
         let (description, tables) = (self.description, &self.description.tables);
         let contents = tables.buffers.values().filter_map(|buffer| buffer.file.as_ref());
-        let numbers = contents.chain(tables.check.files.values()).map(|file| description.path(file.get_ref()));
+        let numbers = contents
+            .chain(tables.check.iter().flat_map(|check| check.get_ref().files.values()))
+            .map(|file| description.path(file.get_ref()));
         let sources = description.sources().into_iter().chain([description.name().into()]);
         let read: Vec<PathBuf> = numbers.chain(sources).map(|path| place(&path)).collect();
         let pictures = tables.pictures.values().filter_map(|picture| picture.file.as_ref());

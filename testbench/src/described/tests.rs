@@ -260,6 +260,7 @@ fn each_mistake_is_a_line_with_its_place() {
     starts("[buffers]\na = { file = \"a.dat\" }\n", "h.toml:2: none/a.dat: wanted is a file .bin");
     starts("[check]\nreference = \"main\"\n", "h.toml:2: check: `buffers` is missing");
     starts("[check]\nbuffers = [\"sum\"]\n", "h.toml:2: check: `reference` is missing");
+    starts("\n[check]\n", "h.toml:2: check: there is nothing in it");
     starts(
         "[buffers]\nsum = { length = 0 }\n[check]\nreference = \"main\"\nbuffers = [\"sum\"]\n",
         "h.toml:5: check: `sum` has `length` 0: there is nothing to compare",

@@ -153,7 +153,7 @@ impl Machine {
     }
 
     /// A cycle, of which a watch is told as of any.
-    fn one_cycle(&mut self) -> Result<RunEnd, MachineError> {
+    pub(super) fn one_cycle(&mut self) -> Result<RunEnd, MachineError> {
         let Some(mut watch) = self.watch.take() else { return self.run_cycles(1, None) };
         let end = self.run_cycles(1, Some(watch.as_mut()));
         self.watch = Some(watch);

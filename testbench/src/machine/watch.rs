@@ -3,7 +3,7 @@
 use super::{Cycle, Machine, Pipeline};
 use crate::disassemble;
 use crate::grid::ThreadId;
-use crate::paths::{self, Path};
+use crate::paths::{self, Path, Together};
 use heddle_simt::LaneMask;
 use std::ops::ControlFlow;
 
@@ -70,9 +70,12 @@ pub trait Watch {
     fn wants_paths(&self) -> bool {
         false
     }
-    /// Before [`Watch::progress`], the paths of each warp, if [`Watch::wants_paths`]: none where threads of several warps
+    /// Before [`Watch::progress`], the paths of each warp, if [`Watch::wants_paths`] and threads of several warps do not
     /// run together.
     fn paths(&mut self, _warps: Vec<Vec<Path>>) {}
+    /// Before [`Watch::progress`], who runs on the slots of each block, if [`Watch::wants_paths`] and threads of several
+    /// warps run together.
+    fn together(&mut self, _blocks: Vec<Together>) {}
 }
 
 impl Machine {
@@ -85,8 +88,16 @@ impl Machine {
     /// How far the launch is, of which so many cycles are over. Whoever wants paths is told of them.
     pub(super) fn tell(&mut self, watch: &mut dyn Watch, cycles: u64) -> ControlFlow<()> {
         if watch.wants_paths() {
-            let paths = |warp| paths::paths(self.simulation.engine(), "core", &self.shape, warp);
-            watch.paths((0..self.shape.warps).map(paths).collect());
+            let (shape, slots) = (&self.shape, self.grid.slots(&self.shape));
+            if shape.divergence.capabilities().mixes_warps {
+                let blocks = (0..shape.warps).step_by(slots as usize);
+                let engine = self.simulation.engine();
+                let block = |first| paths::together(engine, "core", shape, first..first + slots);
+                watch.together(blocks.map(block).collect());
+            } else {
+                let paths = |warp| paths::paths(self.simulation.engine(), "core", shape, warp);
+                watch.paths((0..shape.warps).map(paths).collect());
+            }
         }
         let live_threads = self.live_threads();
         self.simulation.engine().settle();

@@ -123,9 +123,11 @@ impl Mechanism for BlockStack {
         let first = u64::from(block.start);
         // A lane's warps are side by side.
         let of_warp = |warp| (0..s.lanes).map(move |lane| (lane * s.warps + warp, warp * s.lanes + lane));
+        // Where no block runs yet, levels hold anything.
+        let live = state.register(s.threads(), "live_threads");
         let parked = |mask: Bits, waits: bool, pc: &Bits| {
             let pc = 4 * pc.low_u64() as u32;
-            let threads = block.clone().flat_map(of_warp).filter(|(bit, _)| mask.bit(*bit));
+            let threads = block.clone().flat_map(of_warp).filter(|(bit, _)| mask.bit(*bit) && live.bit(*bit));
             threads.map(|(_, thread)| Parked { thread, waits, pc }).collect::<Vec<_>>()
         };
         let mut found = Vec::new();
@@ -151,7 +153,7 @@ impl Mechanism for BlockStack {
                 rpc = held.rpc.pc;
             }
         }
-        let runs = self.running(s, state, block.clone());
+        let runs: Vec<u32> = block.clone().flat_map(|slot| self.formed(s, state, slot)).flatten().collect();
         for thread in meets {
             if !runs.contains(&thread.thread) && found.iter().all(|other| other.thread != thread.thread) {
                 found.push(thread);
@@ -160,25 +162,21 @@ impl Mechanism for BlockStack {
         found
     }
 
+    fn formed(&self, s: &Shape, state: &State, slot: u32) -> Vec<Option<u32>> {
+        if !state.register(s.warps, "running").bit(slot) {
+            return Vec::new();
+        }
+        let Warp { mask, homes } = state.word(Warp { mask: s.lanes, homes: s.homes_bits() }, "warps", slot.into());
+        let thread = |lane| {
+            let bits = s.warp_bits();
+            let home = homes.as_ref().map_or(slot, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
+            home * s.lanes + lane
+        };
+        (0..s.lanes).map(|lane| mask.bit(lane).then(|| thread(lane))).collect()
+    }
+
     fn live_threads(&self, s: &Shape, state: &State) -> u32 {
         state.register(s.threads(), "live_threads").count_ones()
-    }
-}
-
-impl BlockStack {
-    /// The threads of the warps that run on these slots.
-    fn running(&self, s: &Shape, state: &State, slots: Range<u32>) -> Vec<u32> {
-        let running = state.register(s.warps, "running");
-        let mut threads = Vec::new();
-        for slot in slots.filter(|slot| running.bit(*slot)) {
-            let Warp { mask, homes } = state.word(Warp { mask: s.lanes, homes: s.homes_bits() }, "warps", slot.into());
-            for lane in (0..s.lanes).filter(|lane| mask.bit(*lane)) {
-                let bits = s.warp_bits();
-                let home = homes.as_ref().map_or(slot, |homes| homes.extract(lane * bits, bits).low_u64() as u32);
-                threads.push(home * s.lanes + lane);
-            }
-        }
-        threads
     }
 }
 

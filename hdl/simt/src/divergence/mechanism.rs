@@ -56,6 +56,12 @@ pub trait Mechanism: Sync {
         Vec::new()
     }
 
+    /// Where threads of several warps run together: the thread on each lane of the warp that runs on this slot, by its
+    /// number in the core, as [`Parked::thread`] is. Nothing where no warp runs.
+    fn formed(&self, _s: &Shape, _state: &State, _slot: u32) -> Vec<Option<u32>> {
+        Vec::new()
+    }
+
     /// The number of live threads in a simulation.
     fn live_threads(&self, s: &Shape, state: &State) -> u32 {
         let paths = (0..s.warps).flat_map(|warp| self.paths(s, state, warp));
