@@ -130,9 +130,10 @@ impl Profiler {
             Some(_) if interrupted => {
                 report.notes.push("the run was interrupted: this is what it had cost by then".into())
             }
-            Some(error) => report.notes.push(format!("the run failed, and this is what it cost: {error:#}")),
+            Some(_) => report.notes.push("the run failed: this is what it had cost by then".into()),
             None => {}
         }
+        report.error = error.as_ref().map(|error| format!("{error:#}"));
         if report.time.bins == 0 {
             report.notes.push("no cycle of the run is in --window".into());
         }

@@ -116,7 +116,7 @@ impl Target {
         Lines::read(self.symbols(), &self.program)
     }
 
-    /// An ELF file with the symbols of its program, and their debug information if there is any; that of a built-in kernel
+    /// An ELF file with the symbols of its program, and their debug information if there is any. That of a program built in
     /// has no code.
     pub fn symbols(&self) -> &[u8] {
         self.own_debug().unwrap_or(&self.elf)

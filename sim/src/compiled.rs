@@ -175,15 +175,14 @@ impl Plan {
     }
 }
 
-/// Edges after which it has paid to compile a function again, thoroughly: that takes as long as so many edges of quick
-/// code, and saves a quarter of their time.
+/// Edges after which a function is compiled again, thoroughly: that takes about as long as so many edges of quick code.
 const QUICK_EDGES: u64 = 30_000;
 
 /// A compiled function.
 struct Made {
     purpose: Purpose,
     function: Function,
-    /// After how many edges it is compiled thoroughly; None if it stays as it is.
+    /// Edges until it is compiled thoroughly; None if it stays as it is.
     quick: Option<u64>,
 }
 
@@ -296,9 +295,11 @@ impl Compiled {
         let start = Instant::now();
         let made = &mut self.functions[at];
         let flat = self.plan.flatten(&self.directory, made.purpose).expect("it was flattened before");
+        let flattened = Instant::now();
         let before = std::mem::replace(&mut made.function, self.plan.compile(&flat, Allocation::Thorough));
         self.report.code_bytes = self.report.code_bytes - before.code_bytes + made.function.code_bytes;
-        self.report.compile += start.elapsed();
+        self.report.flatten += flattened - start;
+        self.report.compile += flattened.elapsed();
     }
 
     /// The function out of C, where that is what makes cycles and there is a compiler.

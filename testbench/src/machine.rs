@@ -288,29 +288,51 @@ impl Machine {
         let result = self.run_to_stop();
         let cycles = self.simulation.engine().cycle() - before;
         self.count(cycles);
-        result?;
-        self.check_exit_codes()
+        // Cycles from here on are no part of the run: they tell where it stands.
+        match result {
+            Ok(Why::Limit) => Err(self.at_limit()?),
+            Err(MachineError::PartWaits { fault, .. }) => {
+                Err(MachineError::PartWaits { fault, at: self.whereabouts() })
+            }
+            Err(error) => Err(error),
+            Ok(_) => self.check_exit_codes(),
+        }
     }
 
-    /// Batches of cycles with the watch between them; without a watch, one batch.
-    fn run_to_stop(&mut self) -> Result<(), MachineError> {
-        let (mut cycles, mut look_at) = (0, hang::FIRST_LOOK.min(self.max_cycles));
+    /// Why the launch has come to its limit of cycles.
+    fn at_limit(&mut self) -> Result<MachineError, MachineError> {
+        self.simulation.engine().settle();
+        let watch = self.watch.take();
+        let shown = self.simulation.engine().shows_registers();
+        let looked = shown.then(|| self.look_for_hang(self.max_cycles)).transpose();
+        let at = match &looked {
+            Ok(Some((_, Why::Stop))) => "it ended soon after".into(),
+            _ => self.whereabouts(),
+        };
+        self.watch = watch;
+        looked?;
+        Ok(MachineError::Endless { cycles: self.max_cycles, at })
+    }
+
+    /// Batches of cycles with the watch between them; without a watch, one batch. Whether it ended, or came to its limit.
+    fn run_to_stop(&mut self) -> Result<Why, MachineError> {
+        let (mut cycles, mut look_at) = (0, hang::FIRST_LOOK);
         loop {
-            let mut ended = false;
-            if cycles >= look_at && self.simulation.engine().shows_registers() {
-                look_at = 2 * cycles;
-                let (passed, why) = self.look_for_hang(cycles)?;
-                cycles += passed;
-                ended = why == Why::Stop;
-                if ended && cycles <= self.max_cycles {
-                    self.simulation.engine().settle();
-                    return self.ended();
-                }
-            }
             if cycles >= self.max_cycles {
-                self.simulation.engine().settle();
-                let at = if ended { "it ended soon after".into() } else { self.whereabouts() };
-                return Err(MachineError::Endless { cycles: self.max_cycles, at });
+                return Ok(Why::Limit);
+            }
+            if cycles >= look_at {
+                // At the limit it is looked at in any case.
+                let looks = self.simulation.engine().shows_registers() && cycles + hang::MOST < self.max_cycles;
+                look_at = if looks { 2 * cycles } else { self.max_cycles };
+                if looks {
+                    let (passed, why) = self.look_for_hang(cycles)?;
+                    cycles += passed;
+                    if why == Why::Stop {
+                        self.simulation.engine().settle();
+                        return self.ended().map(|()| why);
+                    }
+                }
             }
             let left = look_at.clamp(cycles + 1, self.max_cycles) - cycles;
             let end = match self.watch.take() {
@@ -327,7 +349,7 @@ impl Machine {
             cycles += end.cycles;
             if end.why == Why::Stop {
                 self.simulation.engine().settle();
-                return self.ended();
+                return self.ended().map(|()| end.why);
             }
         }
     }

@@ -124,7 +124,7 @@ fn threads_of_a_block_run_or_wait() {
             let mut all: Vec<u32> = run.iter().map(|(_, _, thread)| *thread).chain(parked).collect();
             all.sort();
             assert!(all.windows(2).all(|two| two[0] < two[1]), "{kernel}: {blocks:?}");
-            assert!(all.len() <= *live as usize, "{kernel}: {blocks:?}");
+            assert_eq!(all.len(), *live as usize, "{kernel}: {blocks:?}");
             states += 1;
         }
     }
@@ -175,9 +175,9 @@ fn max_cycles_are_of_one_launch_and_exact() {
     }
 }
 
-/// Those of the cycles in which the machine looks whether the program will never end are among them.
+/// And none of the cycles after the limit, in which the machine looks whether the program will never end.
 #[test]
-fn a_trace_has_every_instruction() {
+fn a_trace_has_every_instruction_up_to_the_limit() {
     let traced = |limit: u64| {
         let issued = Arc::new(Mutex::new(Vec::new()));
         let mut machine = machine("gcd", limit);
@@ -195,8 +195,9 @@ fn a_trace_has_every_instruction() {
     assert!(matches!(result, Err(MachineError::Endless { cycles: 777, .. })));
     let (_, all) = traced(MachineOptions::default().max_cycles);
     let last = *looked.last().unwrap();
-    assert!(last > 777 + 500, "it is looked at for as many cycles as it ran: {last}");
+    assert!((700..800).contains(&last), "{last}");
     assert_eq!(looked, all[..looked.len()]);
+    assert!(all[looked.len()] >= 777, "{}", all[looked.len()]);
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub fn report(target: &Target, shape: &Shape, lines: &Lines, costs: &Costs, summ
         divergence: shape.divergence.name().into(),
         core: shape.options(),
         seed: 0,
+        error: None,
         notes: Vec::new(),
         summary,
         lines: places.lines(costs, shape.lanes),

@@ -41,6 +41,10 @@ pub fn page(report: &Report, against: Option<&Report>, sources: &mut Sources) ->
                 h1 { (title) }
                 p { "Made by " code { (report.command) } }
                 @if let Some(other) = against { p { "Beside " code { (other.command) } } }
+                @if let Some(error) = &report.error { p.note { "It failed: " (error) } }
+                @if let Some(error) = against.and_then(|other| other.error.as_ref()) {
+                    p.note { "The other run failed: " (error) }
+                }
                 @for note in &report.notes { p.note { (note) } }
                 nav {
                     @for (id, name) in SECTIONS { a href={ "#" (id) } { (name) } " " }

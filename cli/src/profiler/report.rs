@@ -20,6 +20,9 @@ pub struct Report {
     /// The options that choose the core.
     pub core: String,
     pub seed: u64,
+    /// Why the run has not come to a good end, if it has not: costs are then those up to there.
+    #[serde(default)]
+    pub error: Option<String>,
     /// What else the reader should know, a line each.
     pub notes: Vec<String>,
     pub summary: Summary,

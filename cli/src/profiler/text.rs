@@ -14,6 +14,9 @@ pub fn text(report: &Report, against: Option<&Report>) -> String {
         let ratio = report.summary.cycles as f64 / other.summary.cycles as f64;
         let (cycles, command) = (other.summary.cycles, &other.command);
         let _ = writeln!(text, "{:<20} {cycles} cycles of `{command}`, {}", "against", gain(ratio));
+        if let Some(error) = &other.error {
+            let _ = writeln!(text, "{:<20} which failed: {error}", "");
+        }
     }
     let mut table: Vec<Vec<String>> =
         vec![["line", "cycles", "of all", "executions", "SIMT efficiency", "lost"].map(String::from).into()];

@@ -138,8 +138,15 @@ fn a_run_that_fails_has_its_costs() {
         assert!(!output.status.success() && error.contains(why) && error.lines().count() == 1, "{run}: {error}");
         let profile = json(&String::from_utf8(output.stdout).unwrap());
         check_sums_but(&profile, run, under_way);
-        let said = format!("the run failed, and this is what it cost: {}", error.trim().trim_start_matches("error: "));
-        assert!(rows(&profile, "notes").iter().any(|note| *note == said.as_str()), "{run}: {}", profile["notes"]);
+        assert_eq!(profile["error"], error.trim().trim_start_matches("error: "), "{run}");
+        assert_eq!(profile["notes"][0], "the run failed: this is what it had cost by then", "{run}");
+        if let Some(cycles) = why.strip_suffix(" cycles") {
+            let cycles: u64 = cycles.parse().unwrap();
+            let counted =
+                ["/cycles", "/idle/nothing_live"].map(|key| profile["summary"].pointer(key).unwrap().as_u64());
+            // The edge that launches comes before them.
+            assert_eq!(counted.into_iter().flatten().sum::<u64>(), cycles + 1, "{run}");
+        }
     }
 }
 
@@ -348,6 +355,26 @@ int main(void) {
     assert!((50.0 * 10.0..50.0 * 60.0).contains(&(lost(8, "memory") + lost(8, "scoreboard"))), "{}", profile["lines"]);
     assert!(lost(5, "no_instruction") > 50.0, "{}", profile["lines"]);
     assert!(place.good(&format!("profile {run}")).contains("done\n"));
+}
+
+/// What is looked at after its end, to say who waits where, is no part of the run.
+#[test]
+fn a_barrier_that_a_part_comes_to_ends_the_costs() {
+    let Some(place) = own("a barrier that a part comes to", "") else { return };
+    let source = "#include \"heddle.h\"
+volatile unsigned seen;
+int main(void) {
+  if (heddle_thread() & 1) { heddle_barrier(); seen = 1; } else { heddle_barrier(); seen = 2; }
+  return 0;
+}
+";
+    place.file("p.c", source.as_bytes());
+    let output = place.run("profile p.c --lanes 4 --warps 2 --divergence block-stack --json");
+    let profile = json(&String::from_utf8(output.stdout).unwrap());
+    check_sums(&profile, "p.c");
+    assert!(profile["error"].as_str().unwrap().contains("barrier"), "{}", profile["error"]);
+    let launch = &profile["time"]["launches"][0];
+    assert!(launch[1].as_u64().unwrap() <= profile["summary"]["cycles"].as_u64().unwrap() + 10, "{launch}");
 }
 
 #[test]

@@ -33,7 +33,8 @@ pub fn shared(flat: &Flat, needed: &[bool], least: u32) -> Vec<Shared> {
         if search.group[condition.bit.index()].is_some() {
             continue;
         }
-        let [few, all] = [false, true].map(|vectors| search.nodes_under(condition, vectors, least));
+        let most = search.most_under(condition);
+        let [few, all] = [false, true].map(|vectors| search.nodes_under(condition, &most, vectors, least));
         let [gain_of_few, gain_of_all] = [&few, &all].map(|nodes| search.gain(nodes));
         let (nodes, gain) = if gain_of_all > gain_of_few { (all, gain_of_all) } else { (few, gain_of_few) };
         if gain < least {
@@ -208,7 +209,7 @@ impl<'a> Search<'a> {
         self.behind = all.into_iter().take(MOST).map(|(_, literal, nodes)| (literal, nodes)).collect();
     }
 
-    /// The nodes in no group that are needed only if the literal holds, as if it needed none of them itself: all that
+    /// The nodes in no group that are needed only if the literal holds, without regard to what its own bit needs: all that
     /// [`Search::nodes_under`] can have, in order.
     fn most_under(&self, literal: Literal) -> Vec<Id> {
         let mut asked = vec![false; self.flat.nodes.len()];
@@ -242,13 +243,12 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The nodes in no group that are needed only if the literal holds; vectors that others use only with `vectors`.
-    /// None of them if all cost less than `least`.
-    fn nodes_under(&self, literal: Literal, vectors: bool, least: u32) -> Vec<Id> {
+    /// The nodes in no group that are needed only if the literal holds, of the `most` that there can be; vectors that others
+    /// use only with `vectors`. None of them if all cost less than `least`.
+    fn nodes_under(&self, literal: Literal, most: &[Id], vectors: bool, least: u32) -> Vec<Id> {
         const ROUNDS: u32 = 8;
         let cost_of = |nodes: &[Id]| nodes.iter().map(|id| cost(self.flat.node(*id))).sum::<u32>();
-        let most = self.most_under(literal);
-        if cost_of(&most) < least {
+        if cost_of(most) < least {
             return Vec::new();
         }
         let count = self.flat.nodes.len();

@@ -16,7 +16,7 @@ const CACHE: &str = "cache.metrics";
 const SECOND_LEVEL: &str = "main.second_level.metrics";
 
 impl Machine {
-    /// What a launch came to, from the settled cycle after its end.
+    /// What a launch came to, from the settled cycle after its end; not yet where threads are if some wait for others.
     pub(super) fn ended(&mut self) -> Result<(), MachineError> {
         let fault = self.fault();
         // The instruction-set simulator has no bus, and no instruction is to blame.
@@ -37,7 +37,7 @@ impl Machine {
         }
         match fault {
             Some((Some(FaultCause::BarrierOfAPart), fault, _)) => {
-                Err(MachineError::PartWaits { fault: Box::new(fault), at: self.whereabouts() })
+                Err(MachineError::PartWaits { fault: Box::new(fault), at: String::new() })
             }
             Some((_, fault, _)) => Err(MachineError::Fault(Box::new(fault))),
             None => self.check_memory(),

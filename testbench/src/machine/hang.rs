@@ -31,6 +31,9 @@ pub const FIRST_LOOK: u64 = 1 << 20;
 /// Cycles that are looked at, but no more than the launch has run.
 const WINDOW: u64 = 1 << 16;
 
+/// Cycles that a look takes at most: a window, and once more round.
+pub const MOST: u64 = 2 * WINDOW;
+
 /// The first cycle of a window, but for its start, at which the state is kept: loops that are shorter are found then.
 const FIRST_KEPT: u64 = 64;
 
@@ -153,7 +156,7 @@ impl Machine {
     }
 
     /// A cycle, of which a watch is told as of any.
-    pub(super) fn one_cycle(&mut self) -> Result<RunEnd, MachineError> {
+    fn one_cycle(&mut self) -> Result<RunEnd, MachineError> {
         let Some(mut watch) = self.watch.take() else { return self.run_cycles(1, None) };
         let end = self.run_cycles(1, Some(watch.as_mut()));
         self.watch = Some(watch);

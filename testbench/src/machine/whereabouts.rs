@@ -32,7 +32,7 @@ impl Machine {
                     next.entry(thread).or_insert(issued.pc);
                 });
             }
-            if self.one_cycle().is_err() {
+            if self.simulation.step().is_err() {
                 break;
             }
         }

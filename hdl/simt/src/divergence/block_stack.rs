@@ -60,7 +60,7 @@ use ahead::Arriving;
 use arrive::Arrival;
 use heddle_hdl::Errors;
 use heddle_hdl::prelude::*;
-use state::{Ends, Held, OfSlot, Place, PlaceKind, Store, Warp, as_one_warp};
+use state::{Ends, Formed, Held, OfSlot, Place, PlaceKind, Store, Warp, as_one_warp};
 use std::ops::Range;
 
 /// Levels of a block's stack.
@@ -117,8 +117,8 @@ impl Mechanism for BlockStack {
         Vec::new()
     }
 
-    /// Threads that wait at a barrier, those that have not run since they diverged from others, and those that have come
-    /// to where they meet others.
+    /// Threads that have arrived at a branch or barrier, those that are being formed into warps, those that have not run
+    /// since they diverged from others, and those that have come to where they meet others.
     fn parked(&self, s: &Shape, state: &State, block: Range<u32>) -> Vec<Parked> {
         let first = u64::from(block.start);
         // A lane's warps are side by side.
@@ -132,8 +132,15 @@ impl Mechanism for BlockStack {
         };
         let mut found = Vec::new();
         let first_arrived = state.word(Place::shape(s), "places", first);
-        if state.register(s.warps, "recorded").bit(block.start) && first_arrived.kind == PlaceKind::Barrier {
-            found.extend(parked(state.register(s.threads(), "taken"), true, &first_arrived.pc));
+        if state.register(s.warps, "recorded").bit(block.start) {
+            let Place { kind, pc, target, .. } = &first_arrived;
+            let taken_to = if *kind == PlaceKind::Branch { target } else { pc };
+            found.extend(parked(state.register(s.threads(), "taken"), *kind == PlaceKind::Barrier, taken_to));
+            found.extend(parked(state.register(s.threads(), "rest"), false, pc));
+        }
+        let Formed { valid, block: of, top, .. } = state.register(Formed::of(s), "formed");
+        if valid == 1 && of == first {
+            found.extend(parked(top.mask, false, &top.pc));
         }
         if s.threads() == 1 {
             return found;

@@ -111,6 +111,13 @@ pub struct Formed<T> {
     pub top: Top<T>,
 }
 
+impl Formed<Width> {
+    /// Of a shape.
+    pub fn of(s: &Shape) -> Formed<Width> {
+        Formed { valid: 1, fixed: 1, block: s.warp_bits(), top: Top::shape(&as_one_warp(s)) }
+    }
+}
+
 /// Where a block's threads reconverge: the part of a [`Top`] that is kept while warps run.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Ends<T> {
@@ -214,7 +221,6 @@ impl Store {
         let warp_shape = Warp { mask: s.lanes, homes: s.homes_bits() };
         let stop_shape = Stop { valid: 1, pc: s.pc_bits() };
         let step_shape = Step { valid: 1, block: slot_bits, arrived: 1, read: 1, level: 1 };
-        let formed_shape = Formed { valid: 1, fixed: 1, block: slot_bits, top: Top::shape(&wide) };
         Store {
             warps: m.memory("warps", warp_shape, slot_bits).style(MemoryStyle::Distributed),
             depths: distributed("depths", s.depth_bits),
@@ -234,7 +240,7 @@ impl Store {
             of_block: m.reg("of_block", OfBlock::shape(s)),
             after: m.reg("after", s.warps).reset(0u32),
             step: m.reg("step", step_shape).reset_zero(),
-            formed: m.reg("formed", formed_shape).reset_zero(),
+            formed: m.reg("formed", Formed::of(s)).reset_zero(),
             ahead: s.predicts().then(|| Ahead::new(m, s, &wide)),
             m,
             s: s.clone(),
