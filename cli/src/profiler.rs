@@ -40,11 +40,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Say which source lines of a program cost how many cycles, and why.
 ///
 /// The program runs as under `heddle run`; Ctrl-C ends it with its costs so far, and a run that fails or reaches
-/// --max-cycles has them too. Printed are the ten lines that cost most:
-/// how often their instructions issued, how many lanes were active then, and the cycles in which nothing issued since
-/// warps waited for them, by cause; the branch that diverges most, where its threads reconverge, and what
-/// `heddle predict --auto` would do there; and the access that coalesces worst.
-/// docs/guide/profile.md says what each number is.
+/// --max-cycles has them too. Printed are the ten lines that cost most: how often their instructions issued, how many
+/// lanes were active then, and the cycles in which nothing issued since warps waited for them, by cause; the branch that
+/// diverges most, where its threads reconverge, and what `heddle predict --auto` would do there; and the access that
+/// coalesces worst. docs/guide/profile.md says what each number is.
 ///
 /// --html writes a page that opens from disk: source and instructions beside each other, branches, accesses to memory, and
 /// what lanes and warps did over time. Programs need debug information for lines, which `heddle build` gives them; others

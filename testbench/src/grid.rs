@@ -1,6 +1,6 @@
 //! The grid of a launch: how many blocks, of how many threads each; and how messages name them.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, ops::Range};
 
 use heddle_simt::Shape;
 use heddle_simt::isa::warp;
@@ -80,6 +80,12 @@ impl Grid {
     /// Warp slots that a block occupies: a power of two, and its first slot is a multiple of it.
     pub fn slots(&self, shape: &Shape) -> u32 {
         self.warps(shape).next_power_of_two()
+    }
+
+    /// The slots of each block that the core can hold.
+    pub fn slots_of_blocks(&self, shape: &Shape) -> impl Iterator<Item = Range<u32>> + use<> {
+        let slots = self.slots(shape);
+        (0..shape.warps).step_by(slots as usize).map(move |first| first..first + slots)
     }
 
     /// Blocks that the core can hold at once.

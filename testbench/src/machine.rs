@@ -290,7 +290,7 @@ impl Machine {
         self.count(cycles);
         // Cycles from here on are no part of the run: they tell where it stands.
         match result {
-            Ok(Why::Limit) => Err(self.at_limit()?),
+            Ok(Why::Limit) => Err(self.at_limit()),
             Err(MachineError::PartWaits { fault, .. }) => {
                 Err(MachineError::PartWaits { fault, at: self.whereabouts() })
             }
@@ -300,18 +300,18 @@ impl Machine {
     }
 
     /// Why the launch has come to its limit of cycles.
-    fn at_limit(&mut self) -> Result<MachineError, MachineError> {
-        self.simulation.engine().settle();
+    fn at_limit(&mut self) -> MachineError {
         let watch = self.watch.take();
         let shown = self.simulation.engine().shows_registers();
-        let looked = shown.then(|| self.look_for_hang(self.max_cycles)).transpose();
-        let at = match &looked {
-            Ok(Some((_, Why::Stop))) => "it ended soon after".into(),
-            _ => self.whereabouts(),
+        let looked = if shown { self.look_for_hang(self.max_cycles) } else { Ok((0, Why::Limit)) };
+        let cycles = self.max_cycles;
+        let error = match looked {
+            Ok((_, Why::Stop)) => MachineError::Endless { cycles, at: "it ended soon after".into() },
+            Ok(_) => MachineError::Endless { cycles, at: self.whereabouts() },
+            Err(error) => error,
         };
         self.watch = watch;
-        looked?;
-        Ok(MachineError::Endless { cycles: self.max_cycles, at })
+        error
     }
 
     /// Batches of cycles with the watch between them; without a watch, one batch. Whether it ended, or came to its limit.
@@ -321,37 +321,35 @@ impl Machine {
             if cycles >= self.max_cycles {
                 return Ok(Why::Limit);
             }
+            // At the limit it is looked at in any case.
+            let shown = self.simulation.engine().shows_registers();
+            let looks = cycles >= look_at && shown && cycles + hang::MOST < self.max_cycles;
             if cycles >= look_at {
-                // At the limit it is looked at in any case.
-                let looks = self.simulation.engine().shows_registers() && cycles + hang::MOST < self.max_cycles;
                 look_at = if looks { 2 * cycles } else { self.max_cycles };
-                if looks {
-                    let (passed, why) = self.look_for_hang(cycles)?;
-                    cycles += passed;
-                    if why == Why::Stop {
-                        self.simulation.engine().settle();
-                        return self.ended().map(|()| why);
-                    }
-                }
             }
-            let left = look_at.clamp(cycles + 1, self.max_cycles) - cycles;
-            let end = match self.watch.take() {
-                None => self.run_cycles(left, None)?,
-                Some(mut watch) => {
-                    let end = match self.tell(watch.as_mut(), cycles) {
-                        ControlFlow::Continue(()) => self.run_batch(left, watch.as_mut()),
-                        ControlFlow::Break(()) => Err(MachineError::Interrupted),
-                    };
-                    self.watch = Some(watch);
-                    end?
-                }
+            let (passed, why) = if looks {
+                self.look_for_hang(cycles)?
+            } else {
+                let end = self.next_batch(cycles, look_at.min(self.max_cycles) - cycles)?;
+                (end.cycles, end.why)
             };
-            cycles += end.cycles;
-            if end.why == Why::Stop {
+            cycles += passed;
+            if why == Why::Stop {
                 self.simulation.engine().settle();
-                return self.ended().map(|()| end.why);
+                return self.ended().map(|()| why);
             }
         }
+    }
+
+    /// Up to `most` cycles behind the first `cycles`; with a watch, which is told before, a batch.
+    fn next_batch(&mut self, cycles: u64, most: u64) -> Result<RunEnd, MachineError> {
+        let Some(mut watch) = self.watch.take() else { return self.run_cycles(most, None) };
+        let end = match self.tell(watch.as_mut(), cycles) {
+            ControlFlow::Continue(()) => self.run_batch(most, watch.as_mut()),
+            ControlFlow::Break(()) => Err(MachineError::Interrupted),
+        };
+        self.watch = Some(watch);
+        end
     }
 
     /// Up to `most` cycles, as many as take [`BATCH_TIME`].

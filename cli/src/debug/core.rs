@@ -143,10 +143,8 @@ impl Core {
         self.paths.clear();
         let Shape { lanes, warps, .. } = self.shape;
         if self.shape.divergence.capabilities().mixes_warps {
-            let slots = iss.grid().slots(&self.shape);
-            for block in (0..warps).step_by(slots as usize) {
-                let waits = parked(engine, "core", &self.shape, block..block + slots);
-                for one in waits {
+            for slots in iss.grid().slots_of_blocks(&self.shape) {
+                for one in parked(engine, "core", &self.shape, slots) {
                     self.doing[one.thread as usize] = if one.waits { BARRIER } else { WAITS };
                     let ThreadId { block, thread } = iss.hart(one.thread).thread();
                     let why = if one.waits { "at a barrier" } else { "for others of its block" };

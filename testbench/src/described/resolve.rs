@@ -76,13 +76,14 @@ impl Description {
         }
 
         let none = Check::default();
-        let check = tables.check.as_ref().map_or(&none, Spanned::get_ref);
-        if let Some(check) = &tables.check
-            && check.get_ref().is_empty()
-        {
-            let why = "check: there is nothing in it: wanted are `reference` and `buffers`, or `files`";
-            return Err(self.wrong(check.span().start, why));
-        }
+        let check = match &tables.check {
+            Some(check) if check.get_ref().is_empty() => {
+                let why = "check: there is nothing in it: wanted are `reference` and `buffers`, or `files`";
+                return Err(self.wrong(check.span().start, why));
+            }
+            Some(check) => check.get_ref(),
+            None => &none,
+        };
         match (&check.reference, check.buffers.first()) {
             (Some(function), None) => {
                 return Err(self

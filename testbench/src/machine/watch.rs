@@ -88,14 +88,12 @@ impl Machine {
     /// How far the launch is, of which so many cycles are over. Whoever wants paths is told of them.
     pub(super) fn tell(&mut self, watch: &mut dyn Watch, cycles: u64) -> ControlFlow<()> {
         if watch.wants_paths() {
-            let (shape, slots) = (&self.shape, self.grid.slots(&self.shape));
+            let (shape, engine) = (&self.shape, self.simulation.engine());
             if shape.divergence.capabilities().mixes_warps {
-                let blocks = (0..shape.warps).step_by(slots as usize);
-                let engine = self.simulation.engine();
-                let block = |first| paths::together(engine, "core", shape, first..first + slots);
-                watch.together(blocks.map(block).collect());
+                let block = |slots| paths::together(engine, "core", shape, slots);
+                watch.together(self.grid.slots_of_blocks(shape).map(block).collect());
             } else {
-                let paths = |warp| paths::paths(self.simulation.engine(), "core", shape, warp);
+                let paths = |warp| paths::paths(engine, "core", shape, warp);
                 watch.paths((0..shape.warps).map(paths).collect());
             }
         }

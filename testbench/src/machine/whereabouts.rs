@@ -50,8 +50,7 @@ impl Machine {
     pub(super) fn places(&mut self) -> Vec<Place> {
         let mut places = Vec::new();
         if self.shape.divergence.capabilities().mixes_warps {
-            for block in (0..self.shape.warps).step_by(self.grid.slots(&self.shape) as usize) {
-                let slots = block..block + self.grid.slots(&self.shape);
+            for slots in self.grid.slots_of_blocks(&self.shape) {
                 for Parked { thread, waits, pc } in parked(self.simulation.engine(), "core", &self.shape, slots) {
                     let thread = self.thread(thread / self.shape.lanes, thread % self.shape.lanes);
                     places.push(Place { thread, waits, pc });
