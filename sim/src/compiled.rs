@@ -284,7 +284,7 @@ impl Compiled {
 
     /// How registers are to be allocated in code for the purpose that is to run long.
     fn allocation(&self, purpose: Purpose, flat: &Flat) -> Allocation {
-        // At 32 lanes and 7700 nodes, thorough code is faster by 15 to 35 %; at 64 lanes and 12700, slower by 10 to 35 %.
+        // Single runs, each allocation forced: thorough code was faster at 32 lanes (7700 nodes), slower at 64 (12700).
         const LARGE: usize = 10_000;
         let is_edge = matches!(purpose, Purpose::Edge { reset: false, .. });
         if is_edge && flat.nodes.len() < LARGE { Allocation::Thorough } else { Allocation::Quick }
