@@ -101,8 +101,9 @@ pub struct Watched {
     group: u32,
     /// By slot; of blocks, their first.
     blocks: Vec<Block>,
-    /// Branches that the warp of a slot has passed since it was formed.
+    /// Branches that the warp of a slot has passed since it was formed; and while it is ahead.
     passed: Vec<usize>,
+    passed_ahead: Vec<Vec<Passing>>,
     /// Whether the warps that are being formed are those of a compaction.
     counts: bool,
     compactions: Compactions,
@@ -122,10 +123,11 @@ impl Watched {
             group: shape.warps,
             blocks: vec![Block::default(); warps],
             passed: vec![0; warps],
+            passed_ahead: vec![Vec::new(); warps],
             counts: false,
             compactions: Compactions::default(),
             prediction: Prediction::default(),
-            ahead: shape.predicts().then(|| Ahead::new(directory, core, shape.warps)),
+            ahead: shape.predicts().then(|| Ahead::new(directory, core, shape)),
         }
     }
 }
@@ -135,6 +137,7 @@ impl Monitor for Watched {
         self.group = grid.slots(&self.shape);
         self.blocks.fill(Block::default());
         self.passed.fill(0);
+        self.passed_ahead.iter_mut().for_each(Vec::clear);
         self.counts = false;
         if let Some(ahead) = &mut self.ahead {
             ahead.launch();
@@ -202,13 +205,24 @@ impl Watched {
                 self.compactions.warps_after += 1;
             }
         } else if !jump {
-            let passed = &mut self.passed[slot as usize];
+            // Where it reconverges with others it does not run.
+            let sides = if arrives { [0, 0] } else { [taken, rest] };
+            self.passed_ahead[slot as usize].push(Passing { sides, waits: false, meets: arrives });
+            if !self.places.is_ahead(engine, slot as usize) {
+                self.joins(slot as usize);
+            }
+        }
+    }
+
+    /// What a warp has passed is of what its block does now.
+    fn joins(&mut self, slot: usize) {
+        let passed = &mut self.passed[slot];
+        let block = &mut self.blocks[slot & !(self.group as usize - 1)];
+        for warp in self.passed_ahead[slot].drain(..) {
             if block.passed.len() == *passed {
                 block.passed.push(Vec::new());
             }
-            // Where it reconverges with others it does not run.
-            let sides = if arrives { [0, 0] } else { [taken, rest] };
-            block.passed[*passed].push(Passing { sides, waits: false, meets: arrives });
+            block.passed[*passed].push(warp);
             *passed += 1;
         }
     }
@@ -220,6 +234,11 @@ impl Watched {
             places.acts.map(|probe| engine.probe(probe).bit(0));
         let [first, count] = places.acting.map(|probe| engine.probe(probe).low_u64() as usize);
         let released = places.released.map_or(0, |probe| engine.probe(probe).low_u64());
+        if begins {
+            let with_block = |slot: &usize| !self.places.is_ahead(engine, *slot);
+            let slots: Vec<usize> = (first..first + self.group as usize).filter(with_block).collect();
+            slots.into_iter().for_each(|slot| self.joins(slot));
+        }
         let block = &mut self.blocks[first];
         let mut before = to_sibling.then(|| block.siblings[count - 1]);
         block.entries.truncate(count);
@@ -374,6 +393,8 @@ struct Places {
     acting: [usize; 2],
     acts: [usize; 8],
     released: Option<usize>,
+    /// Register: one bit per slot, its warp is ahead.
+    ahead: Option<usize>,
 }
 
 impl Places {
@@ -393,7 +414,12 @@ impl Places {
             acts: ["begins", "at_branch", "apart", "as_taken", "leaves_sibling", "leaves_group", "to_sibling", "forms"]
                 .map(|name| of("acts", name)),
             released: shape.predicts().then(|| probe("released")),
+            ahead: shape.predicts().then(|| register("divergence.ahead")),
         }
+    }
+
+    fn is_ahead(&self, engine: &dyn Engine, slot: usize) -> bool {
+        self.ahead.is_some_and(|ahead| engine.register(ahead).bit(slot as u32))
     }
 
     fn is(&self, engine: &dyn Engine, when: Is) -> bool {

@@ -65,6 +65,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape {
             compaction: Compaction::Predict,
             capt: Capt { entries: 2, history: History::Latest },
+            slack: 3,
             schedule: Schedule::BlockSticky,
             likely: true,
             ..Shape::new(4, 16).with_divergence(Divergence::BLOCK_STACK)

@@ -26,7 +26,8 @@ use std::path::PathBuf;
 /// folder stay. What memory holds at the launch of a program (a kernel's inputs included) comes too, for $readmemh:
 /// instructions.hex for the top's memory `instructions`, and bank_K.hex for `memory.main.bank[K].replica.words`; with
 /// --bus, memory.hex for the memory that is on the bus, a word of 32 bits per line; with --divergence stack,
-/// side_table.hex for the top's memory `side_table`: where the threads of each branch reconverge.
+/// side_table.hex for the top's memory `side_table`: where the threads of each branch reconverge; and with --slack,
+/// uniform.hex for its copy of what is uniform, `uniform`.
 ///
 /// With --fusesoc comes heddle.core, of a core `heddle` for FuseSoC, with the targets `lint` (Verilator) and
 /// `synth-ecp5`, `synth-ice40` (Yosys); with --rust-hdl heddle.rs, the core as a struct for designs in rust-hdl.
@@ -130,6 +131,10 @@ fn images(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<Entry>> {
         let digits = width_of(&Reconvergence::shape(shape)).div_ceil(4) as usize;
         let text = words.iter().map(|word| format!("{word:0digits$x}\n")).collect();
         entries.push(Entry { name: "side_table.hex".into(), text });
+        if shape.passes() {
+            let uniform = |word: &Bits| format!("{}\n", u8::from(word.bit(Reconvergence::uniform_bit(shape))));
+            entries.push(Entry { name: "uniform.hex".into(), text: words.iter().map(uniform).collect() });
+        }
     }
     if shape.bus_width().is_some() {
         entries.push(Entry { name: "memory.hex".into(), text: image::hex(words.into_iter()) });

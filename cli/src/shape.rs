@@ -64,6 +64,10 @@ pub struct ShapeArgs {
     /// 8 or 8,history=counter: `latest`, `sticky` or `counter` [default: 32,history=latest]
     #[arg(long, value_name = "N[,history=NAME]", value_parser = capt)]
     pub capt: Option<Capt>,
+    /// Basic blocks that a warp may be ahead of its block under --compaction predict, 1 … 4: it passes branches and jumps
+    /// that the side table calls uniform, but for calls and returns [default: 1, it passes none]
+    #[arg(long, value_name = "N")]
+    pub slack: Option<u32>,
     /// Whether threads also reconverge at likely-convergence points, under --divergence stack or block-stack
     /// [default: off]
     #[arg(long, value_name = "on|off", value_parser = on_or_off)]
@@ -314,6 +318,7 @@ impl ShapeArgs {
             scoreboard: self.scoreboard.unwrap_or(most.scoreboard),
             compaction: self.compaction.unwrap_or(most.compaction),
             capt: self.capt.unwrap_or(most.capt),
+            slack: self.slack.unwrap_or(most.slack),
             likely: self.likely.unwrap_or(most.likely),
             depth_bits: self.depth_bits.unwrap_or(most.depth_bits),
             convergence_barriers: self.convergence_barriers.unwrap_or(most.convergence_barriers),

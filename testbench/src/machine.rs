@@ -27,11 +27,13 @@ use crate::printed::Printed;
 use crate::program::Program;
 use crate::reconverge;
 use crate::summary::Counted;
+use heddle_hdl::Bits;
 use heddle_hdl::netlist::Module;
 use heddle_sim::Checks;
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{Engine, RunEnd, Why};
 use heddle_sim::simulation::{EngineKind, Options, Simulation};
+use heddle_simt::reconvergence::Reconvergence;
 use heddle_simt::system::simulated;
 use heddle_simt::{Shape, Timing};
 use std::ops::ControlFlow;
@@ -173,7 +175,13 @@ impl Machine {
         let words: Vec<u64> = instructions.into_iter().map(u64::from).collect();
         engine.memory_load(self.places.program, 0, &words);
         if let Some((at, image)) = side_table {
-            (0..).zip(image).for_each(|(pc, entry)| engine.memory_write(at, pc, &entry));
+            for (pc, entry) in (0..).zip(image) {
+                engine.memory_write(at, pc, &entry);
+                if let Some(uniform) = self.places.uniform {
+                    let bit = entry.bit(Reconvergence::uniform_bit(&self.shape));
+                    engine.memory_write(uniform, pc, &Bits::from(bit));
+                }
+            }
         }
         let banks = self.places.banks.len();
         let words: Vec<u64> =

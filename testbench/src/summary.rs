@@ -284,6 +284,40 @@ impl Summary {
         self.simt_efficiency = ratio(self.thread_instructions, self.warp_instructions * u64::from(lanes));
     }
 
+    /// What several runs of a program did together, with other inputs each, on a core of so many lanes. Counts are summed up;
+    /// the most is that of any; the launches are those of the first.
+    pub fn together(runs: &[Summary], lanes: u32) -> Option<Summary> {
+        let (first, more) = runs.split_first()?;
+        let mut all = *first;
+        for s in more {
+            let schedulable = all.avg_path * all.warp_instructions as f64 + s.avg_path * s.warp_instructions as f64;
+            all.cycles += s.cycles;
+            all.thread_instructions += s.thread_instructions;
+            all.warp_instructions += s.warp_instructions;
+            all.avg_path = schedulable / all.warp_instructions.max(1) as f64;
+            all.idle += s.idle;
+            all.accesses += s.accesses;
+            all.parts += s.parts;
+            all.most_paths = all.most_paths.max(s.most_paths);
+            all.most_levels = all.most_levels.max(s.most_levels);
+            all.convergences += s.convergences;
+            all.cct_insertions += s.cct_insertions;
+            all.cct_extractions += s.cct_extractions;
+            all.cct_swaps += s.cct_swaps;
+            all.memory_limits += s.memory_limits;
+            add(&mut all.cache, s.cache);
+            add(&mut all.second_level, s.second_level);
+            add(&mut all.convergence, s.convergence);
+            add(&mut all.gave_way, s.gave_way);
+            add(&mut all.compaction, s.compaction);
+            add(&mut all.prediction, s.prediction);
+            add(&mut all.held_ahead, s.held_ahead);
+            add(&mut all.issues, s.issues);
+        }
+        all.set_rates(lanes);
+        Some(all)
+    }
+
     /// Opportunities to issue that were not taken, of all: cycles that an issue takes after its first are none.
     pub fn idle_share(&self) -> f64 {
         let opportunities = self.cycles - self.idle.interval;
@@ -293,6 +327,69 @@ impl Summary {
     /// Opportunities to issue that the divergence unit takes away, of all.
     pub fn divergence_share(&self) -> f64 {
         ratio(self.idle.divergence, self.cycles - self.idle.interval)
+    }
+}
+
+/// What both have.
+fn add<T: AddAssign>(sum: &mut Option<T>, more: Option<T>) {
+    if let Some((sum, more)) = sum.as_mut().zip(more) {
+        *sum += more;
+    }
+}
+
+impl AddAssign for IdleCycles {
+    fn add_assign(&mut self, more: IdleCycles) {
+        self.no_instruction += more.no_instruction;
+        self.divergence += more.divergence;
+        self.interval += more.interval;
+        self.scoreboard += more.scoreboard;
+        self.memory += more.memory;
+        self.barrier += more.barrier;
+        self.nothing_live += more.nothing_live;
+    }
+}
+
+impl AddAssign for Issues {
+    fn add_assign(&mut self, more: Issues) {
+        self.0.iter_mut().zip(more.0).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+impl AddAssign for MemoryLimits {
+    fn add_assign(&mut self, more: MemoryLimits) {
+        self.loads += more.loads;
+        self.misses += more.misses;
+        self.second_level += more.second_level;
+    }
+}
+
+impl AddAssign for Convergence {
+    fn add_assign(&mut self, more: Convergence) {
+        self.complete += more.complete;
+        self.threshold += more.threshold;
+        self.stuck += more.stuck;
+        self.patience += more.patience;
+        self.fell_through += more.fell_through;
+        self.gave_way += more.gave_way;
+    }
+}
+
+impl AddAssign for Compactions {
+    fn add_assign(&mut self, more: Compactions) {
+        self.times += more.times;
+        self.warps_before += more.warps_before;
+        self.warps_after += more.warps_after;
+        self.most_entries = self.most_entries.max(more.most_entries);
+    }
+}
+
+impl AddAssign for Prediction {
+    fn add_assign(&mut self, more: Prediction) {
+        self.bypass_right += more.bypass_right;
+        self.bypass_wrong += more.bypass_wrong;
+        self.stall_right += more.stall_right;
+        self.stall_wrong += more.stall_wrong;
+        self.bypass_waits += more.bypass_waits;
     }
 }
 
@@ -317,4 +414,33 @@ impl AddAssign for SecondLevelVisits {
 /// 0 where there is nothing to divide by.
 fn ratio(a: u64, b: u64) -> f64 {
     if b == 0 { 0.0 } else { a as f64 / b as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_together_are_as_one_that_did_both() {
+        let run = |n: u64| {
+            let idle = IdleCycles { memory: 10 * n, ..IdleCycles::default() };
+            let compaction =
+                Some(Compactions { times: n, warps_before: 3 * n, warps_after: 2 * n, most_entries: 9 - n });
+            let issues = Some(Issues([n; PARTS]));
+            let counts = Summary {
+                launches: 1,
+                cycles: 100 * n,
+                thread_instructions: 200,
+                warp_instructions: 50,
+                ..Summary::default()
+            };
+            Summary { idle, compaction, issues, avg_path: n as f64, most_levels: n, ..counts }
+        };
+        assert_eq!(Summary::together(&[], 8), None);
+        let both = Summary::together(&[run(1), run(3)], 8).unwrap();
+        assert_eq!((both.launches, both.cycles, both.thread_ipc, both.simt_efficiency), (1, 400, 1.0, 0.5));
+        assert_eq!((both.idle.memory, both.avg_path, both.most_levels), (40, 2.0, 3));
+        let made = Compactions { times: 4, warps_before: 12, warps_after: 8, most_entries: 8 };
+        assert_eq!((both.compaction, both.issues, both.cache), (Some(made), Some(Issues([4; PARTS])), None));
+    }
 }

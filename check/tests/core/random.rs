@@ -53,6 +53,7 @@ impl Bare<'_> {
             miss: None,
             program_end: program_end.into(),
             meets: None,
+            uniform: None,
             bus_error: None,
         };
         self.t.poke(inputs.clone());

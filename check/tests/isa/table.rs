@@ -97,7 +97,12 @@ fn core_and_simulator_and_disassembler_have_the_same_instructions() {
         for (shape, decoder) in [&less, &all].into_iter().zip(&mut decoders) {
             let want = want && (shape.atomics || word & 0x7f != 0x2f) && (shape.barriers || word != isa::BARRIER);
             let want = want && (shape.warp_primitives || word & 0x7f != isa::warp::OPCODE);
-            decoder.poke(DecodeIn { word: word.into(), pc: pc(), stop: Stop { valid: false.into(), pc: pc() } });
+            decoder.poke(DecodeIn {
+                word: word.into(),
+                pc: pc(),
+                stop: Stop { valid: false.into(), pc: pc() },
+                uniform: None,
+            });
             assert_eq!(decoder.peek().decoded.illegal == 0, want, "decoder, {word:#010x}, seed {seed}");
             let mut iss = Iss::new(&Program::assembled(&[word], []), shape).unwrap();
             let stops = iss.step(0).err().is_some_and(|fault| matches!(fault.cause, Cause::Illegal(_)));

@@ -184,6 +184,10 @@ fn compactions() {
             programs_on(&with(blocks(32, 32)));
         }
     }
+    for (lanes, warps, slack, likely) in [(4, 4, 2, false), (8, 2, 4, true), (2, 16, 3, false)] {
+        let capt = Capt { entries: 2, history: History::Latest };
+        programs_on(&Shape { compaction: Compaction::Predict, capt, slack, likely, ..blocks(lanes, warps) });
+    }
 }
 
 /// What the dual path alone has: paths that diverge at accesses to memory, one path considered at a time, paths

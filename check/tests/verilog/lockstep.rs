@@ -193,6 +193,7 @@ fn block_stack_four_lanes_four_warps() {
         reservations: true,
         compaction: Compaction::Predict,
         capt,
+        slack: 3,
         likely: true,
         schedule: Schedule::BlockSticky,
         ..shape

@@ -9,11 +9,11 @@ mod tables;
 use super::age;
 use super::chart::{Bars, Chart};
 use super::core::CoreArgs;
-use super::draws::{Compared, Subject};
+use super::draws::{self, Compared, DrawsArgs, Gain, Subject};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
-use super::runs::{Run, each, usual};
+use super::runs::{Run, usual};
 use super::workloads::{Workload, measured_set};
 use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
@@ -26,7 +26,7 @@ use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{
     CacheVisits, Compactions, IdleCycles, Issues, MachineOptions, Prediction, SecondLevelVisits, Summary,
 };
-use papers::{CONFIGURATIONS, Configuration, MODEL_NEVER, Name, Set, Studied, Variant};
+use papers::{CONFIGURATIONS, Configuration, Name, Set, Studied, Variant};
 use serde::Serialize;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -49,12 +49,14 @@ use std::path::PathBuf;
   heddle study compaction bfs suffix_array --block-threads 256  two of them in blocks of 8 warps
   heddle study compaction --schedule block-round-robin          another order of blocks
   heddle study compaction --issue-interval 1                    a warp issues in every cycle in both
+  heddle study compaction --config capri-paper --draws 1        with one input each, in a quarter of the time
   heddle study compaction --json | jq '.rows[] | {config, kernel, set, variant, thread_ipc, gain}'
   heddle study compaction --docs docs                           tables and chart as a page",
     mut_arg("warps", |arg| arg.help("Warps of the core: 1, 2, 4 … 64 [default: 32]")),
     mut_arg("issue_interval", |arg| arg.help("Cycles from one issue to the next [default: the paper's, see above]")),
     mut_arg("schedule", |arg| arg.help("Which slot issues when several could [default: the paper's, see above]")),
     mut_arg("levels", |arg| arg.help("Levels of a block's stack: 1 … threads - 1 [default: 128, or as many as can be needed]")),
+    mut_arg("memory_model", |arg| arg.help("Memory behind the cache [default: latency=200,jitter=31; before cycle models without jitter]")),
     mut_arg("likely", |arg| arg.hide(true)),
 )]
 pub struct Compaction {
@@ -69,9 +71,12 @@ pub struct Compaction {
     block_threads: Option<u32>,
     #[command(flatten)]
     core: CoreArgs,
+    /// Draws: the first has inputs and memory of seed 1, the next of seed 2, and so on
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    draws: u32,
     #[command(flatten)]
     kept: KeptArgs,
-    /// Print one JSON object with an array `rows` instead of tables; there are no draws
+    /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
     /// Write a chart
@@ -103,7 +108,7 @@ struct Report {
     core: String,
     /// Threads of a block, if not what each kernel asks for.
     block_threads: Option<u32>,
-    seed: u64,
+    draws: u32,
     rows: Vec<Row>,
     means: Vec<Mean>,
 }
@@ -136,11 +141,14 @@ struct Row {
     published_efficiency: Option<f64>,
 }
 
-#[derive(Serialize)]
+/// Counts are those of all draws together, shares and ratios are of them.
+#[derive(Clone, Serialize)]
 struct Figures {
     /// With never, or with the model's never.
     #[serde(flatten)]
     compared: Compared,
+    /// Thread IPC over never's in each draw.
+    gains: Option<Vec<f64>>,
     #[serde(flatten)]
     workload: Workload,
     cycles: u64,
@@ -187,15 +195,23 @@ fn traffic(s: &Summary, beats: u32) -> Option<u64> {
 }
 
 impl Figures {
-    fn new(s: &Summary, never: Option<&Summary>, shape: &Shape) -> Figures {
+    /// Of at least one draw, and of never's in the same.
+    fn new(draws: &[Summary], never: Option<&[Summary]>, shape: &Shape) -> Figures {
         let beats = shape.cache.map_or(1, |cache| cache.line);
+        let own = draws::ipc(draws);
+        let gains =
+            never.map(|never| own.iter().zip(draws::ipc(never)).map(|(own, never)| own / never).collect::<Vec<_>>());
+        let compared = Compared::alone(&own);
+        let together = |draws| Summary::together(draws, shape.lanes);
+        let (s, never) = (&together(draws).expect("a draw"), never.and_then(together));
         // Over never's, if that has any.
         let over = |value: &dyn Fn(&Summary) -> Option<u64>| {
-            let (own, never) = (value(s)?, value(never?)?);
+            let (own, never) = (value(s)?, value(never.as_ref()?)?);
             (never > 0).then(|| own as f64 / never as f64)
         };
         Figures {
-            compared: Compared::once(s.thread_ipc, never.map(|never| s.thread_ipc / never.thread_ipc)),
+            compared: gains.as_ref().map_or(compared, |gains| compared.over(Gain::of(gains.iter().copied()))),
+            gains,
             workload: Workload::new(s, shape.lanes),
             cycles: s.cycles,
             thread_instructions: s.thread_instructions,
@@ -244,8 +260,9 @@ struct Mean {
     variant: &'static str,
     /// Those that ran.
     kernels: usize,
-    /// Harmonic mean of the IPC over never's.
+    /// Harmonic mean of the IPC over never's: the geometric mean over the draws, and their least and greatest.
     gain: Option<f64>,
+    gain_range: Option<[f64; 2]>,
     published: Option<f64>,
     /// Arithmetic means.
     simt_efficiency: Option<f64>,
@@ -288,7 +305,11 @@ impl Compaction {
         let mut left = &runs[..];
         for part in &parts {
             let runs = left.split_off(..part.shapes.len() * part.kernels.len()).expect("a run a shape and kernel");
-            rows.extend(part.rows(&each(runs, &part.options(self.core.shape.seed), kept.as_ref(), &interrupt)?));
+            let options = part.options(self.core.shape.seed);
+            let results = draws::each_as(runs, DrawsArgs { draws: self.draws }, &options, kept.as_ref(), &interrupt)?;
+            // All draws, or why not in the first that failed.
+            let results: Vec<_> = results.into_iter().map(|drawn| drawn.into_iter().collect()).collect();
+            rows.extend(part.rows(&results));
         }
         let shape = &parts[0].shapes[0];
         let issue_interval = self.core.shape.issue_interval.unwrap_or(1);
@@ -298,7 +319,7 @@ impl Compaction {
             warps: shape.warps,
             core: Shape { schedule: Schedule::LooseRoundRobin, issue_interval, ..shape.clone() }.options(),
             block_threads: self.block_threads,
-            seed: self.core.shape.seed,
+            draws: self.draws,
             means: parts.iter().flat_map(|part| means(part.configuration, &rows)).collect(),
             rows,
         };
@@ -357,7 +378,8 @@ impl Compaction {
     }
 
     fn shape(&self, configuration: &Configuration, variant: &Variant) -> Result<Shape> {
-        let shape = self.core.shape(Divergence::BLOCK_STACK, WARPS)?;
+        let jitter = if variant.steady { 0 } else { draws::JITTER };
+        let shape = self.core.with_jitter(jitter).shape(Divergence::BLOCK_STACK, WARPS)?;
         let compacts = variant.divergence.capabilities().mixes_warps;
         if let Some(threads) = self.block_threads.filter(|threads| *threads > shape.threads()) {
             bail!("blocks of {threads} threads: the core has {}", shape.threads());
@@ -370,6 +392,7 @@ impl Compaction {
             likely: variant.likely,
             compaction: variant.waits,
             capt: variant.capt,
+            slack: variant.slack,
             cache: shape.cache.map(|cache| Cache { size: cache.size / configuration.less_cache, ..cache }),
             ..shape
         };
@@ -388,7 +411,7 @@ impl Part {
     }
 
     /// A row a kernel and variant, of the results of one variant after the other.
-    fn rows(&self, results: &[Result<Summary, String>]) -> Vec<Row> {
+    fn rows(&self, results: &[Result<Vec<Summary>, String>]) -> Vec<Row> {
         let row = |at: usize, variant: usize| {
             let result = |variant: usize| results[variant * self.kernels.len() + at].as_ref();
             let kernel = self.kernels[at].0;
@@ -405,13 +428,13 @@ impl Part {
                 },
                 config: self.configuration.name,
                 paper: kernel.paper,
-                measured_set: result(0).ok().map(|never| measured_set(never.simt_efficiency)),
+                measured_set: result(0).ok().map(|never| measured_set(draws::average(never, |s| s.simt_efficiency))),
                 model: is_model,
                 core: self.shapes[variant].options(),
                 issue_interval: self.shapes[variant].issue_interval,
                 figures: result(variant)
                     .ok()
-                    .map(|summary| Figures::new(summary, result(never).ok(), &self.shapes[variant])),
+                    .map(|drawn| Figures::new(drawn, result(never).ok().map(Vec::as_slice), &self.shapes[variant])),
                 failed: result(variant).err().cloned(),
                 published_entries: kernel.entries,
                 published_efficiency: kernel.utilisation,
@@ -451,13 +474,19 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
         let shares = |figures: &Figures| prediction::shares(figures.prediction.as_ref()?);
+        let draws = figures.iter().filter_map(|figures| Some(figures.gains.as_ref()?.len())).min().unwrap_or(0);
+        let harmonic =
+            |draw: usize| average(&|figures| Some(figures.gains.as_ref()?.get(draw)?.recip())).map(f64::recip);
+        let by_draw: Vec<f64> = (0..draws).filter_map(harmonic).collect();
+        let gain = (!by_draw.is_empty()).then(|| Gain::of(by_draw.iter().copied()));
         Mean {
             config: configuration.name,
             set,
             by,
             variant: variant.name,
             kernels: figures.len(),
-            gain: average(&|figures| figures.compared.gain.map(f64::recip)).map(f64::recip),
+            gain: gain.map(|gain| gain.mean),
+            gain_range: gain.map(|gain| [gain.least, gain.greatest]),
             published: variant.published[set as usize].filter(|_| by == By::Paper),
             simt_efficiency: average(&|figures| Some(figures.simt_efficiency)),
             idle_share: average(&|figures| Some(figures.idle_share)),
@@ -469,6 +498,14 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
     };
     let sets = [By::Paper, By::Measurement].into_iter().flat_map(|by| Set::ALL.map(|set| (by, set)));
     sets.flat_map(|(by, set)| configuration.variants.iter().map(move |variant| mean(by, set, variant))).collect()
+}
+
+impl Mean {
+    /// Where kernels ran.
+    fn gain(&self) -> Option<Gain> {
+        let [least, greatest] = self.gain_range?;
+        Some(Gain { mean: self.gain?, least, greatest })
+    }
 }
 
 /// All of them, or nothing.
@@ -516,7 +553,8 @@ mod tests {
             cycles: 1000,
             warp_instructions: 600,
             thread_ipc: 10.0,
-            simt_efficiency: 0.5,
+            // Half of 8 lanes.
+            thread_instructions: 2400,
             most_levels: 2,
             issues: Some(Issues([300, 0, 0, 0, 0, 0, 0, 300])),
             accesses: 200,
@@ -528,7 +566,7 @@ mod tests {
         let compaction = Some(Compactions { times: 4, warps_before: 10, warps_after: 7, most_entries: 5 });
         let prediction =
             Some(Prediction { bypass_right: 5, bypass_wrong: 1, stall_right: 3, stall_wrong: 1, bypass_waits: 2 });
-        let block = Summary { thread_ipc: 12.5, cycles: 800, simt_efficiency: 0.75, most_levels: 3, ..never };
+        let block = Summary { thread_ipc: 12.5, cycles: 800, thread_instructions: 3600, most_levels: 3, ..never };
         let cache = Some(CacheVisits { misses: 15, silent_misses: 15, ..CacheVisits::default() });
         let block = Summary { compaction, prediction, cache, accesses: 250, ..block };
         let part = |configuration: &'static Configuration| {
@@ -545,7 +583,7 @@ mod tests {
                     _ if variant.divergence.capabilities().mixes_warps => Ok(block),
                     _ => Ok(never),
                 };
-                [divergent, Ok(never)]
+                [divergent.map(|s| vec![s]), Ok(vec![never])]
             });
             part.rows(&results.collect::<Vec<_>>())
         };
@@ -556,7 +594,7 @@ mod tests {
             warps: 16,
             core: "--lanes 32 --warps 16".into(),
             block_threads: None,
-            seed: 1,
+            draws: 1,
             means: CONFIGURATIONS.iter().flat_map(|configuration| means(configuration, &rows)).collect(),
             rows,
         }
@@ -593,7 +631,7 @@ mod tests {
                 model: false,
                 core: String::new(),
                 issue_interval: 1,
-                figures: Some(Figures::new(&summary(ipc), Some(&summary(1.0)), &Shape::default())),
+                figures: Some(Figures::new(&[summary(ipc)], Some(&[summary(1.0)]), &Shape::default())),
                 failed: None,
                 published_entries: None,
                 published_efficiency: None,
@@ -613,10 +651,10 @@ mod tests {
         let text = |row: &serde_json::Value, field: &str| row[field].as_str().unwrap_or("nothing").to_string();
         let names = ["study", "kernel", "set", "variant"].map(|field| text(tbc, field));
         assert_eq!(names, ["compaction", "bfs", "divergent", "tbc"]);
-        assert_eq!((tbc["thread_ipc"].as_f64(), tbc["gain"].as_f64()), (Some(12.5), Some(1.25)));
+        assert_eq!((tbc["range"][0].as_f64(), tbc["gain"].as_f64()), (Some(12.5), Some(1.25)));
         assert_eq!([text(tbc, "config"), text(tbc, "measured_set")], ["tbc-paper", "divergent"]);
         assert_eq!((tbc["traffic"].as_u64(), tbc["traffic_over_never"].as_f64()), (Some(30), Some(1.5)));
-        assert!(tbc.get("draws").is_none() && tbc.get("range").is_none(), "{tbc}");
+        assert_eq!((tbc["draws"].as_u64(), tbc["gain_range"][1].as_f64()), (Some(1), Some(1.25)));
         for field in [
             "divergence",
             "full_lanes",

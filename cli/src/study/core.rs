@@ -35,6 +35,7 @@ const LATENCY: u32 = 200;
     mut_arg("scoreboard", |arg| arg.hide(true)),
     mut_arg("compaction", |arg| arg.hide(true)),
     mut_arg("capt", |arg| arg.hide(true)),
+    mut_arg("slack", |arg| arg.hide(true)),
     mut_arg("replay", |arg| arg.hide(true)),
 )]
 pub struct CoreArgs {

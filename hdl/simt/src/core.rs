@@ -71,6 +71,9 @@ pub struct CoreIn<T> {
     /// The instruction at `fetch_pc` of the cycle before.
     #[width(32)]
     pub fetched: T,
+    /// 1 bit: the side table calls it uniform.
+    #[when(s.passes())]
+    pub uniform: Option<T>,
     /// The side table's entry for the `executing` of the cycle before, for units that are told where threads
     /// reconverge.
     #[width(Outcome::shape(s).meets)]

@@ -49,6 +49,11 @@ impl Reconvergence<u64> {
         }
     }
 
+    /// The bit of an entry's word that says that it is uniform.
+    pub fn uniform_bit(s: &Shape) -> Width {
+        s.pc_bits() + 1
+    }
+
     /// The word that the table holds.
     pub fn encode(&self, s: &Shape) -> Bits {
         let Reconvergence { rpc, returns, uniform, likely, likely_pc } = *self;

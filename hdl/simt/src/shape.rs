@@ -59,6 +59,9 @@ pub struct Shape {
     pub compaction: Compaction,
     /// Under [`Compaction::Predict`]: the prediction table.
     pub capt: Capt,
+    /// Under [`Compaction::Predict`]: the basic blocks that a warp may be ahead of its block, 1 … 4. It passes what ends
+    /// the others: a branch, or a jump that neither calls nor returns, that is uniform.
+    pub slack: u32,
     /// Stacks let threads reconverge at likely-convergence points, too.
     pub likely: bool,
     /// Bits of the call depth that paths are sorted by: 1 … 16. A deeper call is an assertion failure.
@@ -143,6 +146,7 @@ impl Default for Shape {
             scoreboard: Scoreboard::Shadows,
             compaction: Compaction::SkipUniform,
             capt: Capt::DEFAULT,
+            slack: 1,
             likely: false,
             depth_bits: 8,
             barriers: true,
@@ -306,6 +310,11 @@ impl Shape {
     /// Whether warps may run ahead of their block.
     pub fn predicts(&self) -> bool {
         self.mixes() && self.compaction == Compaction::Predict
+    }
+
+    /// Whether warps that are ahead may pass control instructions.
+    pub fn passes(&self) -> bool {
+        self.predicts() && self.slack > 1
     }
 
     /// Bits of the static warps of a slot's lanes, `warp_bits` a lane, where they may differ.

@@ -127,6 +127,7 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
     let given = m.deferred("distributed", DistributorOut::shape(s));
     let DistributorOut { start, block, filling, more, grid, restart, done } = given.value;
     let fetched = m.deferred("core_fetched", 32);
+    let uniform = s.passes().then(|| m.deferred("core_uniform", 1));
     let meets = i.load_side.map(|_| m.deferred("core_meets", Reconvergence::shape(s)));
     let request_ready = m.deferred("core_request_ready", 1);
     let response = m.deferred("core_response", Response::shape(s));
@@ -143,6 +144,7 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
             grid,
             restart,
             fetched: fetched.value,
+            uniform: uniform.as_ref().map(|uniform| uniform.value),
             meets: meets.as_ref().map(|meets| meets.value),
             request_ready: request_ready.value,
             response: response.value,
@@ -162,6 +164,11 @@ fn described(m: Builder, s: &Shape, i: SystemIn<Signal>) -> HostedOut<Signal> {
         let side_table = m.memory("side_table", Reconvergence::shape(s), s.pc_bits()).style(MemoryStyle::Block);
         meets.drive(side_table.read_sync_if(!load.valid, executing, Collision::Never));
         side_table.write(load.valid, load.pc, load.entry);
+        if let Some(uniform) = uniform {
+            let copy = m.memory("uniform", 1, s.pc_bits()).style(MemoryStyle::Block);
+            uniform.drive(copy.read_sync_if(!load.valid, core.fetch_pc, Collision::Never));
+            copy.write(load.valid, load.pc, load.entry.uniform);
+        }
     }
     let load = Load { read: i.load.read.map(|_| 1), ..Load::shape(s) };
     let inputs = MemorySystemIn {

@@ -24,6 +24,8 @@ pub struct Places {
     pub program: usize,
     /// If the core has one.
     pub side_table: Option<usize>,
+    /// Its copy of what is uniform, if the core has one.
+    pub uniform: Option<usize>,
     /// The memories that [`banks`] names.
     pub banks: Vec<usize>,
     /// One of each a lane: the register with a bit per warp in which a thread failed, and the memory that says which.
@@ -53,6 +55,7 @@ impl Places {
             block_of_slot: memory("core.collect.block_of_slot"),
             program: memory("instructions"),
             side_table: shape.divergence.capabilities().reconverges.then(|| memory("side_table")),
+            uniform: shape.passes().then(|| memory("uniform")),
             banks: banks(shape).iter().map(|path| memory(path)).collect(),
             failed: (0..shape.lanes)
                 .map(|lane| format!("core.metrics.lane[{lane}]"))

@@ -64,7 +64,7 @@ mod tests {
     fn shares_are_of_all_opportunities() {
         let report = example();
         let never = report.rows.iter().find(|row| row.is_of(Name::TbcPaper, "never")).unwrap();
-        let mut figures = Figures { ..*never.figures.as_ref().unwrap() };
+        let mut figures = never.figures.clone().unwrap();
         figures.idle.memory = 150;
         figures.idle.barrier = 50;
         let shares = shares(&figures).unwrap();

@@ -67,6 +67,9 @@ pub struct Variant {
     pub likely: bool,
     pub waits: Waits,
     pub capt: Capt,
+    pub slack: u32,
+    /// Memory has no jitter, as that of a cycle model.
+    pub steady: bool,
     /// The paper's IPC over that of never: harmonic means of the divergent and the coherent set.
     pub published: [Option<f64>; 2],
     /// The paper's cycles without an issue over those of never: the mean of all kernels.
@@ -145,6 +148,8 @@ const NEVER: Variant = Variant {
     likely: false,
     waits: Waits::SkipUniform,
     capt: Capt::DEFAULT,
+    slack: 1,
+    steady: false,
     published: [Some(1.0), Some(1.0)],
     published_idle: None,
 };
@@ -161,7 +166,7 @@ const TBC: Variant = Variant {
     ..NEVER
 };
 
-const TBC_VARIANTS: [Variant; 7] = [
+const TBC_VARIANTS: [Variant; 8] = [
     NEVER,
     // What waiting costs.
     Variant {
@@ -176,6 +181,7 @@ const TBC_VARIANTS: [Variant; 7] = [
     // §6; of the coherent set it has no number.
     TBC,
     PATH_TABLE,
+    STEADY,
     model(MODEL_NEVER, Mechanism::Stack, None),
     // §6: 4 % over PDOM; and TBC is 6 % faster than it.
     model("dwf", Mechanism::Formation, Some(1.04)),
@@ -184,9 +190,14 @@ const TBC_VARIANTS: [Variant; 7] = [
 
 pub const MODEL_NEVER: &str = "model-never";
 
+/// What the model's never is compared with.
+pub const STEADY_NEVER: &str = "never, steady";
+
+const STEADY: Variant = Variant { name: STEADY_NEVER, steady: true, published: [None, None], ..NEVER };
+
 /// A cycle model, of whose paper only the divergent set has a number.
 const fn model(name: &'static str, mechanism: Mechanism, published: Option<f64>) -> Variant {
-    Variant { name, model: Some(mechanism), published: [published, None], ..NEVER }
+    Variant { name, model: Some(mechanism), steady: true, published: [published, None], ..NEVER }
 }
 
 /// One of the variants of CAPRI's paper, in all of which the last block goes first.
@@ -202,12 +213,17 @@ const fn capri(name: &'static str, entries: u32, history: History, published: [O
     Variant { capt: Capt { entries, history }, ..compacting(name, Waits::Predict, published) }
 }
 
+/// CAPRI whose warps may be more than one basic block ahead.
+const fn with_slack(name: &'static str, slack: u32) -> Variant {
+    Variant { slack, ..capri(name, 32, History::Latest, [None, None]) }
+}
+
 /// With how many more cycles are idle, says the paper. (`capri.txt` §5.2)
 const fn idling(over_never: f64, variant: Variant) -> Variant {
     Variant { published_idle: Some(over_never), ..variant }
 }
 
-pub const CAPRI_VARIANTS: [Variant; 12] = [
+pub const CAPRI_VARIANTS: [Variant; 15] = [
     sticky(NEVER),
     // §5.3 and abstract: CAPRI over PDOM, over TBC and over TBC+.
     idling(1.864, compacting("tbc", Waits::Every, [Some(1.126 / 1.076), Some(0.899)])),
@@ -220,6 +236,9 @@ pub const CAPRI_VARIANTS: [Variant; 12] = [
     capri("capri-latest-4", 4, History::Latest, [None, None]),
     capri("capri-latest-8", 8, History::Latest, [None, None]),
     capri("capri-latest-16", 16, History::Latest, [None, None]),
+    with_slack("capri-slack-2", 2),
+    with_slack("capri-slack-3", 3),
+    with_slack("capri-slack-4", 4),
     sticky(PATH_TABLE),
 ];
 

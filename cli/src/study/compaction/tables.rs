@@ -1,7 +1,9 @@
 //! The tables of the study, and its page.
 
+use super::papers::{MODEL_NEVER, STEADY_NEVER};
 use super::prediction::{published, shares, waits};
-use super::{By, CONFIGURATIONS, Configuration, Figures, MODEL_NEVER, Mean, Name, Report, Row, Set, Variant};
+use super::{By, CONFIGURATIONS, Configuration, Figures, Mean, Name, Report, Row, Set, Variant};
+use crate::study::draws::Gain;
 use crate::study::fit;
 use crate::study::table::{gain, markdown, plain, share};
 use crate::study::workloads;
@@ -35,7 +37,8 @@ pub fn plain_text(report: &Report) -> String {
 /// The page's text, with everything in braces filled in: a configuration's name stands for its tables.
 pub fn page(report: &Report) -> String {
     let core = format!("{} lanes × {} warps", report.lanes, report.warps);
-    let mut text = include_str!("page.md").replace("{core}", &core).replace("{options}", &report.core);
+    let text = include_str!("page.md").replace("{core}", &core).replace("{options}", &report.core);
+    let mut text = text.replace("{draws}", &report.draws.to_string());
     for configuration in configurations(report) {
         let tables = tables(report, configuration);
         let sections = tables.iter().map(|Table { title, lines }| format!("**{title}**\n\n{}", markdown(lines)));
@@ -111,13 +114,16 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     let Configuration { name, variants, .. } = *configuration;
     let table =
         |title, variants: &[&Variant], cells: Cells| Table { title, lines: lines(report, name, variants, cells) };
-    let is_main = |variant: &&Variant| variant.capt.entries == Capt::DEFAULT.entries && variant.name != MODEL_NEVER;
+    let is_main = |variant: &&Variant| {
+        let is_usual = variant.capt.entries == Capt::DEFAULT.entries && variant.slack <= 2;
+        is_usual && ![MODEL_NEVER, STEADY_NEVER].contains(&variant.name)
+    };
     let main: Vec<&Variant> = variants.iter().filter(is_main).collect();
     let others = &main[1..];
     let over = Cells {
         first: true,
-        figure: |figures| percent(figures.compared.gain, gain),
-        mean: |mean| Some(percent(mean.gain, gain)),
+        figure: |figures| ranged(figures.compared.gain()),
+        mean: |mean| Some(ranged(mean.gain())),
         published: |mean| Some(percent(mean.published, gain)),
     };
     let gains = table("thread IPC of never, and that of the others over it", others, over);
@@ -160,10 +166,15 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
         |mean| Some(percent(mean.divergence_share, share)),
     ));
     let is_latest = |variant: &&Variant| variant.waits == Waits::Predict && variant.capt.history == History::Latest;
-    let mut sizes: Vec<&Variant> = variants.iter().filter(is_latest).collect();
+    let mut sizes: Vec<&Variant> = variants.iter().filter(is_latest).filter(|variant| variant.slack == 1).collect();
     sizes.sort_by_key(|variant| variant.capt.entries);
     if !sizes.is_empty() {
         tables.push(table("thread IPC over never by branches that the prediction table holds", &sizes, over));
+    }
+    let usual = |variant: &&Variant| is_latest(variant) && variant.capt.entries == Capt::DEFAULT.entries;
+    let slacks: Vec<&Variant> = variants.iter().filter(usual).collect();
+    if !slacks.is_empty() {
+        tables.push(table("thread IPC over never by basic blocks that a warp may be ahead", &slacks, over));
     }
     let compacts = |variant: &&Variant| variant.divergence.capabilities().mixes_warps && variant.waits != Waits::Off;
     let blocks: Vec<&Variant> = main.iter().copied().filter(compacts).collect();
@@ -239,7 +250,7 @@ fn by_measurement(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec
         let mean = |variant: &&Variant| {
             let wanted = (name, By::Measurement, set, variant.name);
             let is = |mean: &&Mean| (mean.config, mean.by, mean.set, mean.variant) == wanted;
-            percent(report.means.iter().find(is).and_then(|mean| mean.gain), gain)
+            ranged(report.means.iter().find(is).and_then(Mean::gain))
         };
         let first = [set.text().to_string(), kernels.join(", "), String::new()];
         lines.push(first.into_iter().chain(variants.iter().map(mean)).collect());
@@ -270,6 +281,11 @@ fn workload(report: &Report, name: Name) -> Vec<Vec<String>> {
 
 fn percent(value: Option<f64>, text: fn(f64) -> String) -> String {
     value.map_or("-".into(), text)
+}
+
+/// A gain with its range over the draws.
+fn ranged(gain: Option<Gain>) -> String {
+    gain.map_or("-".into(), |gain| gain.with_range())
 }
 
 fn before_and_after([before, after]: [f64; 2]) -> String {
@@ -345,7 +361,7 @@ fn lines(report: &Report, name: Name, variants: &[&Variant], cells: Cells) -> Ve
 fn fit(report: &Report, name: Name) -> Vec<Vec<String>> {
     let kernel = |rows: &[Row]| {
         let cycles = |variant: &str| Some(rows.iter().find(|row| row.of.variant == variant)?.figures.as_ref()?.cycles);
-        (names(&rows[0]).to_vec(), cycles("never").zip(cycles(MODEL_NEVER)))
+        (names(&rows[0]).to_vec(), cycles(STEADY_NEVER).zip(cycles(MODEL_NEVER)))
     };
     fit::lines(&["kernel", "paper's", "set"], kernels(report, name).map(kernel))
 }
@@ -396,12 +412,12 @@ mod tests {
         assert!(lines.contains(&"bfs BFS2 divergent 2 3 3 5 3".into()), "{text}");
         assert!(lines.contains(&"bfs BFS2 divergent 1000 1000 +0.0 %".into()), "{text}");
         assert!(lines.contains(&"mean absolute deviation 0.0 %".into()), "{text}");
-        let failed = "bfs BFS divergent 10.00 +25.0 % fault +25.0 % +25.0 % +25.0 % +0.0 %";
+        let failed = "bfs BFS divergent 10.00 +25.0 % fault +25.0 % +25.0 % +25.0 % +25.0 % +0.0 %";
         assert!(lines.contains(&failed.into()), "{text}");
         assert!(text.contains("\ncapri-paper, bfs on tbc+: stack overflow\n"), "{text}");
-        let decisions = "bfs BFS divergent 80.0 % fault 80.0 % 80.0 % 80.0 %";
+        let decisions = "bfs BFS divergent 80.0 % fault 80.0 % 80.0 % 80.0 % 80.0 %";
         assert!(
-            lines.contains(&decisions.into()) && lines.contains(&"paper divergent - - 86.6 % - -".into()),
+            lines.contains(&decisions.into()) && lines.contains(&"paper divergent - - 86.6 % - - -".into()),
             "{text}"
         );
         assert!(lines.contains(&"bfs BFS2 divergent 2.50 → 1.75".into()), "{text}");

@@ -82,6 +82,7 @@ pub fn front_end(s: &Shape, m: Builder, i: &CoreIn<Signal>, back: &Backward, sto
     let fetch_in = FetchIn {
         chosen: steered.chosen,
         word: i.fetched,
+        uniform: i.uniform,
         stop_valid: stop_valid.value,
         stop_slot: stop_slot.value,
         flush,
@@ -91,7 +92,8 @@ pub fn front_end(s: &Shape, m: Builder, i: &CoreIn<Signal>, back: &Backward, sto
     // Stage 3, decode.
     let in_decode = fetched.fetched;
     decode_slot.drive(in_decode.slot);
-    let decode_in = DecodeIn { word: fetched.fetched_word, pc: in_decode.pc, stop: unit.stop };
+    let decode_in =
+        DecodeIn { word: fetched.fetched_word, pc: in_decode.pc, stop: unit.stop, uniform: fetched.fetched_uniform };
     let decoded = m.instance("decode", &decode(s), decode_in);
     stop_valid.drive(in_decode.valid & decoded.decoded.control);
     stop_slot.drive(in_decode.slot);
@@ -104,6 +106,7 @@ pub fn front_end(s: &Shape, m: Builder, i: &CoreIn<Signal>, back: &Backward, sto
             slot: in_decode.slot,
             decoded: decoded.decoded,
             registers: decoded.registers,
+            passes: decoded.passes,
         },
         steer: unit.steer,
         starts: by_age(s).then(|| started.slot.decode(s.warps).only_if(started.valid)),
@@ -132,6 +135,7 @@ pub fn front_end(s: &Shape, m: Builder, i: &CoreIn<Signal>, back: &Backward, sto
             }
         }),
         held: unit.more.mixed.and_then(|mixed| mixed.ahead),
+        slack: unit.more.mixed.and_then(|mixed| mixed.slack),
     };
     let issued = m.instance("issue", &issue(s), issue_in);
     buffered.drive(issued.buffered);

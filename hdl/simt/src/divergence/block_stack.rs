@@ -33,7 +33,8 @@
 //! The paper's warp count is a bit per slot here, `running`: the count is 0 when none is on. It holds the two targets
 //! of a branch as the block's two uppermost entries; here they become entries when the last warp has arrived.
 //!
-//! With [`Compaction::Predict`] some of the warps that arrive go on at once, [`ahead`] of their block.
+//! With [`Compaction::Predict`] some of the warps that arrive go on at once, [`ahead`] of their block, with
+//! [`Shape::slack`] for more than a basic block.
 //!
 //! Each of [`Shape::levels`] is a branch where the block's threads diverged. A program that needs more stops with a
 //! fault.
@@ -45,12 +46,13 @@ pub mod capt;
 pub mod compactor;
 mod form;
 mod run;
+mod slack;
 mod state;
 
 use super::inspect::{Parked, Path, State};
 use super::{
-    Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, OutcomeKind, Refused, Start, UnitIn,
-    UnitOut, assume_announced, assume_legal, hold,
+    Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome, OutcomeKind, Refused, Start,
+    UnitIn, UnitOut, assume_announced, assume_legal, hold,
 };
 use crate::isa::FaultCause;
 use crate::proof::Proof;
@@ -100,6 +102,11 @@ impl Mechanism for BlockStack {
         if s.capt != Capt::DEFAULT && s.compaction != Compaction::Predict {
             let why = format!("compaction = {} predicts nothing", s.compaction.name());
             return Err(ShapeError::new("capt", s.capt.text(), why));
+        }
+        range("slack", s.slack, 1, 4)?;
+        if s.slack > 1 && s.compaction != Compaction::Predict {
+            let why = format!("compaction = {} lets no warp go ahead", s.compaction.name());
+            return Err(ShapeError::new("slack", s.slack, why));
         }
         Ok(())
     }
@@ -196,8 +203,10 @@ pub fn block_stack(s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
 struct Inside {
     store: Store,
     of_slot: OfSlot<Signal>,
-    /// One bit per slot: its warp is ahead.
+    /// One bit per slot: its warp is ahead; and parked; one that is ahead may pass.
     ahead: Signal,
+    parked: Signal,
+    may_pass: Signal,
     /// One bit per thread: it has arrived; it is being formed into a warp.
     arrived: Signal,
     forming: Signal,
@@ -207,10 +216,11 @@ struct Inside {
 
 fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Inside) {
     m.doc("Divergence unit: a stack of reconvergence points a block, whose threads form new warps where they diverge.");
-    let UnitIn { start, outcome, announced, .. } = &i;
+    let UnitIn { start, outcome: told, announced, .. } = &i;
     let Some(mixed) = i.mixed else { unreachable!("a unit for blocks is told of them") };
     let announced = announced.expect("outcomes are announced");
     let store = Store::new(m, s, mixed.group);
+    let outcome = &store.outcome(*told);
 
     // Whose turn it is: an outcome's; else that of the next warp that is formed; else a start's.
     let formed = store.formed.q;
@@ -219,7 +229,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     wire!(starts = start.valid & start_ready);
 
     let starts = Start { valid: starts, ..*start };
-    let arrival = store.arrive(outcome, &announced, mixed.filling);
+    let arrival = store.arrive(outcome, &store.announce(announced), mixed.filling);
     let acting = store.act(&mixed, &starts, &arrival);
     let forming = store.form(forms, &acting, mixed.quiet);
     let steer = store.run(&starts, &arrival, &forming);
@@ -234,10 +244,11 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     assume_legal(m, s, &i, (live, no_slot), arrival.of_slot.warp.mask, (starts.valid, never));
     let was_announced = (m.pipe_reset("told_ahead", announced.valid), m.pipe("told_ahead_slot", announced.slot));
     assume_announced(m, &i, was_announced, steer);
-    let goes_with_block = store.running.q & !is_ahead & !m.pipe_reset("was_ahead", is_ahead);
-    m.assume("outcome_of_a_warp_that_runs", !outcome.valid | goes_with_block.select(outcome.slot, 1));
-    let had_owed_nothing = m.pipe_reset("had_owed_nothing", outcome.valid & mixed.quiet.select(outcome.slot, 1));
-    let owes_nothing = mixed.quiet.select(m.pipe("had_outcome", outcome.slot), 1);
+    let parked = store.parked();
+    let may_come = may_come(&store, told);
+    m.assume("outcome_of_a_warp_that_runs", !told.valid | may_come.select(told.slot, 1));
+    let had_owed_nothing = m.pipe_reset("had_owed_nothing", told.valid & mixed.quiet.select(told.slot, 1));
+    let owes_nothing = mixed.quiet.select(m.pipe("had_outcome", told.slot), 1);
     m.assume("nothing_issues_behind_an_outcome", !had_owed_nothing | owes_nothing);
     let (taken, rest) = (store.taken.q, store.rest.q);
     m.assert("sides_are_apart", !(taken & rest).any());
@@ -247,7 +258,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         m.cover("barrier", acting.due.barrier);
     }
 
-    wire!(put_off = formed.valid | (start.valid & !start_ready));
+    let is_parked = parked.map_or(never, |(_, waits)| waits.any());
+    wire!(put_off = formed.valid | (start.valid & !start_ready) | is_parked);
     let (hold, _) = hold(m, outcome.valid, |_| put_off);
     let issued = store.warps.read(i.issue_slot);
     let refusal = refused(&store, &arrival, &acting);
@@ -271,6 +283,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         homes: issued.homes,
         written_homes: s.homes_bits().and_then(|_| store.warps.read(mixed.written).homes),
         ahead: s.predicts().then_some(is_ahead),
+        slack: store.may_pass(),
         jump: jump(&store, &arrival, &mixed),
     };
     let out = UnitOut {
@@ -286,8 +299,32 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         events: Events { levels: acting.left.zext(s.levels_bits()).only_if(acting.acts), ..Events::none(m, s) },
     };
     let (of_slot, levels) = (arrival.of_slot, acting.levels);
-    let inside = Inside { of_slot, ahead: is_ahead, arrived: taken | rest, forming: forming.threads, levels, store };
+    let (parked, may_pass) = (parked.map_or(no_slot, |(parked, _)| parked), store.may_pass().unwrap_or(no_slot));
+    let inside = Inside {
+        of_slot,
+        ahead: is_ahead,
+        parked,
+        may_pass,
+        arrived: taken | rest,
+        forming: forming.threads,
+        levels,
+        store,
+    };
     (out, inside)
+}
+
+/// One bit per slot: an outcome of it may come. Its warp runs with its block; or is ahead, or was just now, and passes.
+fn may_come(store: &Store, outcome: &Outcome<Signal>) -> Signal {
+    let m = store.m;
+    let is_ahead = store.ahead_slots();
+    let was_ahead = m.pipe_reset("was_ahead", is_ahead);
+    let with_block = store.running.q & !is_ahead & !was_ahead;
+    let Some(((parked, _), may_pass)) = store.parked().zip(store.may_pass()) else { return with_block };
+    let moves = outcome.kind.eq(OutcomeKind::Branch) | outcome.kind.eq(OutcomeKind::Jump);
+    let uniform = outcome.meets.expect("a stack is told where threads reconverge").uniform;
+    let passes = moves & uniform & !outcome.call & !outcome.ret;
+    let ahead = store.running.q & ((was_ahead & !is_ahead) | (is_ahead & may_pass));
+    (with_block | ahead.only_if(passes)) & !parked
 }
 
 /// What stops the core: a warp is elsewhere than the first of its block, no level is left, or not all come to a

@@ -118,6 +118,9 @@ impl Capabilities {
         if s.capt != Capt::DEFAULT && !self.mixes_warps {
             return refused("capt", s.capt.text(), "forms no warps");
         }
+        if s.slack != 1 && !self.mixes_warps {
+            return refused("slack", s.slack.to_string(), "forms no warps");
+        }
         Ok(())
     }
 }

@@ -28,6 +28,9 @@ pub struct DecodeIn<T> {
     pub pc: T,
     /// The stop pc of the slot.
     pub stop: Stop<T>,
+    /// 1 bit: the side table calls it uniform.
+    #[when(s.passes())]
+    pub uniform: Option<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -36,6 +39,8 @@ pub struct DecodeOut<T> {
     /// 32 bits: the registers that it reads or writes. x0 counts where a field is unused; an illegal instruction may
     /// have more. By the opcode alone, since it is looked up right away.
     pub registers: T,
+    /// 1 bit: a uniform branch, or jump that neither calls nor returns.
+    pub passes: Option<T>,
 }
 
 /// The word and its fields.
@@ -93,14 +98,16 @@ impl Instruction {
 }
 
 pub fn decode(s: &Shape) -> TypedModule<DecodeIn<Width>, DecodeOut<Signal>> {
-    module("decode", DecodeIn::shape(s), |m, DecodeIn { word, pc, stop }| {
+    module("decode", DecodeIn::shape(s), |m, DecodeIn { word, pc, stop, uniform }| {
         m.doc("Stage 3: decodes one RV32IMA instruction.");
         let f = Fields::of(word);
         let instruction = Instruction::of(m, s, &f);
         let operands = Operands::of(m, &f, &instruction);
         let registers = operands.registers(m, s, &f, instruction.illegal);
         wire!(last = stop.valid & stop.pc.eq(pc + 1));
-        DecodeOut { decoded: decoded(m, s, &f, &instruction, &operands, (pc, last)), registers }
+        let decoded = decoded(m, s, &f, &instruction, &operands, (pc, last));
+        let passes = uniform.map(|uniform| uniform & (decoded.branch | (decoded.jal & !decoded.call)));
+        DecodeOut { decoded, registers, passes }
     })
 }
 

@@ -11,6 +11,9 @@ pub struct FetchIn<T> {
     /// The instruction at the pc in this stage, 32 bits.
     #[width(32)]
     pub word: T,
+    /// 1 bit: the side table calls it uniform.
+    #[when(s.passes())]
+    pub uniform: Option<T>,
     /// Decode stops this slot's front end: younger fetches of the slot, in stages 1 and 2, are squashed.
     pub stop_valid: T,
     #[width(s.slot_bits())]
@@ -23,9 +26,10 @@ pub struct FetchIn<T> {
 pub struct FetchOut<T> {
     /// What this stage holds.
     pub fetching: Steered<T>,
-    /// What stage 3 holds, and its instruction word.
+    /// What stage 3 holds, its instruction word, and whether it is uniform.
     pub fetched: Steered<T>,
     pub fetched_word: T,
+    pub fetched_uniform: Option<T>,
 }
 
 pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
@@ -41,7 +45,8 @@ pub fn fetch(s: &Shape) -> TypedModule<FetchIn<Width>, FetchOut<Signal>> {
         wire!(squashed = squashed.reduce(|a, b| a | b).expect("decode stops"));
         m.cover("squashed", fetching.valid & squashed);
         let fetched = m.stage_always("decoding", Steered { valid: fetching.valid & !squashed, ..fetching });
-        FetchOut { fetching, fetched, fetched_word: m.pipe("decoding_word", i.word) }
+        let fetched_uniform = i.uniform.map(|uniform| m.pipe("decoding_uniform", uniform));
+        FetchOut { fetching, fetched, fetched_word: m.pipe("decoding_word", i.word), fetched_uniform }
     })
 }
 
@@ -71,6 +76,7 @@ mod tests {
                 t.poke(FetchIn {
                     chosen: Steered { valid: chosen.is_some().into(), slot: slot.into(), pc: pc.into() },
                     word: word.into(),
+                    uniform: None,
                     stop_valid: stop.is_some().into(),
                     stop_slot: stop.unwrap_or(0).into(),
                     flush: None,

@@ -33,6 +33,9 @@ pub struct Slotted<T> {
     /// See [`DecodeOut::registers`](super::decode::DecodeOut::registers).
     #[width(32)]
     pub registers: T,
+    /// See [`DecodeOut::passes`](super::decode::DecodeOut::passes).
+    #[when(s.passes())]
+    pub passes: Option<T>,
 }
 
 /// What is known in this stage of an instruction that issues. All but `slot` and `pc` are 0 if none does.
@@ -112,6 +115,10 @@ pub struct IssueIn<T> {
     #[width(s.slots())]
     #[when(s.predicts())]
     pub held: Option<T>,
+    /// One bit per slot: but for one that passes.
+    #[width(s.slots())]
+    #[when(s.passes())]
+    pub slack: Option<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -169,6 +176,8 @@ struct Head<T> {
     control: T,
     /// It is a conditional branch. Where two control instructions of a warp may be unresolved.
     branch: Option<T>,
+    /// A warp that is ahead may pass it.
+    passes: Option<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -194,7 +203,8 @@ const BLOCK_RAM: Width = 4;
 /// The bookkeeping of one slot's buffer.
 fn row(s: &Shape) -> TypedModule<RowIn<Width>, RowOut<Signal>> {
     let branch = s.overlaps_control().then_some(1);
-    let entry = Head { registers: 32, accesses: 1, answers: 1, divide: 1, control: 1, branch };
+    let passes = s.passes().then_some(1);
+    let entry = Head { registers: 32, accesses: 1, answers: 1, divide: 1, control: 1, branch, passes };
     let place = index_width(s.buffer);
     let flush = (s.sides() > 1).then_some(1);
     module("issue_row", RowIn { push: 1, pop: 1, flush, entry }, |m, i| {
@@ -231,6 +241,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
             divide: d.divide,
             control: d.takes_turn(),
             branch: s.overlaps_control().then_some(d.branch),
+            passes: i.decoded.passes,
         };
         wire!(push = i.decoded.slot.decode(s.slots()) & i.decoded.valid.repeat(s.slots()));
         let pop = m.deferred("pop", s.slots());
@@ -259,6 +270,9 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         ]
         .map(|(name, bits)| m.pipe(&format!("first_{name}"), bits));
         let branch = head.branch.map(|bits| m.pipe("first_branch", bits));
+        let passes = head.passes.map(|bits| m.pipe("first_passes", bits));
+        let slack = i.slack.zip(passes).map(|(slack, passes)| slack & passes);
+        let held = i.held.map(|held| slack.map_or(held, |slack| held & !slack));
         let no = |condition: Signal| (!condition).repeat(s.slots());
         // Cycles that are left of the last issue's.
         let turns = (s.issue_interval > 1).then(|| m.reg("turns_left", s.issue_interval.ilog2()).reset(0u32));
@@ -266,7 +280,7 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         wire!(no_room = (accesses & no(i.access_room)) | (answers & no(i.load_room)) | (divide & no(i.divider_free)));
         wire!(
             unit_busy =
-                no_room | (control & (i.hold_control.repeat(s.slots()) | i.held.unwrap_or(m.lit(0u32, s.slots()))))
+                no_room | (control & (i.hold_control.repeat(s.slots()) | held.unwrap_or(m.lit(0u32, s.slots()))))
         );
         wire!(open = !(i.bubble | turn));
         wire!(may_go = registers_ok.q & !unit_busy);
@@ -287,9 +301,16 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
 
         wire!(unit = registers_ok.q & (no_room | no(open)));
         let scoreboard = filled & !registers_ok.q;
-        let held = registers_ok.q & !unit & !ready;
+        let waits_for_unit = registers_ok.q & !unit & !ready;
         let loads = (registers_ok.q & answers).any() & !i.load_room;
-        let idle = Idle { filled, scoreboard, unit, held, loads, turn: (s.issue_interval > 1).then_some(turn) };
+        let idle = Idle {
+            filled,
+            scoreboard,
+            unit,
+            held: waits_for_unit,
+            loads,
+            turn: (s.issue_interval > 1).then_some(turn),
+        };
         cover_waits(m, &i, &idle, registers_ok.q, [accesses, answers, divide, control]);
         m.cover("several_could_issue", (ready & !choice).any() & open);
         m.cover("replay", (replay.q & choice).any());

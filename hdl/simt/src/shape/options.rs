@@ -27,6 +27,7 @@ impl Shape {
         option("scoreboard", self.scoreboard != usual.scoreboard, self.scoreboard.name().into());
         option("compaction", self.compaction != usual.compaction, self.compaction.name().into());
         option("capt", self.capt != usual.capt, self.capt.text());
+        option("slack", self.slack != usual.slack, self.slack.to_string());
         option("likely", self.likely, on(self.likely));
         option("program", self.program != usual.program, self.program.to_string());
         option("stack", self.stack != usual.stack, self.stack.to_string());

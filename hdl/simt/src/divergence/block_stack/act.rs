@@ -10,7 +10,7 @@ use super::super::levels::{Likely, Parting, Pop, Rpc, Top, has_likely, is_at_poi
 use super::super::{MixedIn, Outcome, OutcomeKind, Side, Start, depth_after};
 use super::ahead::{Arriving, Branch, Turn};
 use super::arrive::Arrival;
-use super::state::{Ends, Held, OfBlock, Place, PlaceKind, Step, Store};
+use super::state::{Ends, Held, OfBlock, Place, PlaceKind, Step, Store, TopBegins};
 use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
 use heddle_hdl::prelude::*;
@@ -115,6 +115,9 @@ impl Store {
         let of = acts.mux(at, self.block_of(starts.slot));
         self.ends.write(acts | starts.valid, of, acts.mux(now_ends, first_ends));
         self.counts.write(acts | starts.valid, of, left.only_if(acts));
+        if let Some(begins) = &self.top_begins {
+            begins.drive(TopBegins { valid: acts, block: at, count: left, ends: now_ends });
+        }
 
         let (never, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
         let block = completes.mux(arriving.block, chosen_block);
@@ -313,7 +316,9 @@ impl Store {
         wire!(reads_own = step.q.valid & (!step.q.read | reads_level));
         let of_own = entry(reads_level.mux(count, due.count_now) - 1);
         let of_outcome = entry_of(block, arrival.of_slot.count - 1);
-        let reads = reads_own | (outcome.valid & (!step.q.valid | begins | pops));
+        // Of a warp that passes the level is not asked for, and may be written now.
+        let arrives = outcome.valid & !arrival.passes;
+        let reads = reads_own | (arrives & (!step.q.valid | begins | pops));
         let read = held.read_sync_if(reads, reads_own.mux(of_own, of_outcome), Collision::Never);
         let head = read.with(own(&siblings, below), own(&groups, below));
         let at_point = gathered.as_ref().map_or(m.lit(0u32, threads), |gathered| own(gathered, below));

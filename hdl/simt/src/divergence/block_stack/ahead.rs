@@ -3,8 +3,8 @@
 //!
 //! A warp that a branch does not part runs on at once, *ahead* of its block; and so does one that is parted, with the
 //! side that goes first, where the [prediction table](mod@super::capt) says that forming warps is not worth it. A warp
-//! that is ahead gets no further than its next control instruction, which is held back until its threads are the top;
-//! then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table
+//! that is ahead gets no further than its next control instruction, or with [`slack`](super::slack) a later one, which
+//! is held back until its threads are the top; then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table
 //! learns whether its threads fit into fewer warps than they came in.
 //!
 //! A warp that comes as a whole to where the branch's threads meet goes past that, too, unless the top's threads meet
@@ -27,6 +27,7 @@
 use super::super::levels::{Sides, Top, is_at_point, levels, sides, stop_of};
 use super::super::{Outcome, Side, Stop};
 use super::capt::{CaptIn, CaptOut, capt};
+use super::slack::Slack;
 use crate::shape::Shape;
 use heddle_hdl::elements;
 use heddle_hdl::prelude::*;
@@ -133,6 +134,8 @@ pub struct Ahead {
     came: Mem<Came<Width>>,
     /// The table's word on the branch of the warp that arrives.
     adequate: Deferred<Signal>,
+    /// With [`Shape::passes`].
+    pub slack: Option<Slack>,
     /// The core, and the shape whose one warp is the block.
     s: Shape,
     wide: Shape,
@@ -149,6 +152,7 @@ impl Ahead {
             threads: m.reg("ahead_threads", s.threads()).reset(0u32),
             places: (0..s.warps).map(|slot| m.reg(&format!("ahead_{slot}"), place).reset_zero()).collect(),
             adequate: m.deferred("predicted", 1),
+            slack: s.passes().then(|| Slack::new(m, s)),
             s: s.clone(),
             wide: wide.clone(),
         }
@@ -191,9 +195,19 @@ impl Ahead {
         Branch { pc, warps: taken.mux(came.taken, came.rest) }
     }
 
-    /// What follows from what a warp does, from the threads that go ahead with it, and from what the stack does.
-    pub fn follows(&self, m: Builder, (arriving, going, go): (&Arriving, Going, Signal), turn: Turn, restart: Signal) {
+    /// What follows from what a warp does (which `passes`, and `parks`, or not), from the threads that go ahead with it, and from what the stack does.
+    pub fn follows(
+        &self,
+        m: Builder,
+        (arriving, going, go): (&Arriving, Going, Signal),
+        (passes, parks): (Signal, Signal),
+        turn: Turn,
+        restart: Signal,
+    ) {
         let Arriving { outcome, parting, splits, block, is_first, .. } = *arriving;
+        if let Some(slack) = &self.slack {
+            slack.follows(&self.s, outcome.slot, (going, arriving.top), (passes, parks));
+        }
         let Turn { slots: of_block, begins, apart, pops, to_sibling, to_outer, count, forms, .. } = turn;
         let (never, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
 
@@ -247,6 +261,7 @@ impl Ahead {
         m.cover("second_side_is_ahead", begins & apart & (of_block & self.slots.q & !released).any());
         m.cover("goes_on_with_a_level", pops & to_sibling & released.any());
         m.cover("goes_on_with_a_group", pops & to_outer & released.any());
+        m.assert("who_is_released_runs", !released.any() | forms);
         m.assert("those_ahead_of_a_group_do_not_meet_again", !(pops & turn.arrives_again & released.any()));
         m.cover("all_were_ahead", forms & !(turn.threads & !self.threads.q).any());
     }
@@ -261,7 +276,7 @@ impl Ahead {
 }
 
 /// The first of two places that threads come to from here.
-fn nearer(pc: Signal, a: Stop<Signal>, b: Stop<Signal>) -> Stop<Signal> {
+pub fn nearer(pc: Signal, a: Stop<Signal>, b: Stop<Signal>) -> Stop<Signal> {
     let ahead = |stop: Stop<Signal>| stop.valid & stop.pc.gt(pc);
     let a_first = ahead(a) & !(ahead(b) & b.pc.lt(a.pc));
     a_first.mux(a, b)

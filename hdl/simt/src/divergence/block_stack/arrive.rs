@@ -3,6 +3,7 @@
 use super::super::levels::{Top, is_at_point};
 use super::super::{Announced, Outcome, OutcomeKind, Side, depth_after};
 use super::ahead::{Arriving, Going};
+use super::slack::Passing;
 use super::state::{OfSlot, Place, PlaceKind, Store};
 use crate::shape::Compaction;
 use heddle_hdl::prelude::*;
@@ -12,6 +13,8 @@ pub struct Arrival<'a> {
     /// What [`super::ahead`] is told of it, and says.
     pub arriving: Arriving<'a>,
     pub going: Option<Going>,
+    /// With [`Shape::passes`](crate::shape::Shape::passes), where one that passes comes to.
+    pub passing: Option<Passing>,
     /// The words of its slot and of its block.
     pub of_slot: OfSlot<Signal>,
     /// 1 bit each: a branch; a jump; of which threads go both ways, or might, unless no other warp of the block runs.
@@ -20,6 +23,9 @@ pub struct Arrival<'a> {
     pub parts: Signal,
     /// 1 bit: no other warp runs, and its threads stay together where they might have gone both ways.
     pub lone: Signal,
+    /// 1 bit each: the warp is ahead and passes; and is parked.
+    pub passes: Signal,
+    pub parks: Signal,
     /// 1 bit each: the warp goes on; and has not arrived with some of its threads; has arrived with some, or with all;
     /// its threads have ended.
     pub goes_on: Signal,
@@ -73,7 +79,8 @@ impl Store {
         wire!(may_differ = !meets.uniform | all_wait);
         wire!(may_part = splits | (may_differ & !waits_for_none));
         wire!(lone = (branches | jumps) & !splits & may_differ & waits_for_none);
-        wire!(parts = (branches | jumps) & may_part);
+        wire!(passes = self.is_passing(outcome));
+        wire!(parts = (branches | jumps) & may_part & !passes);
         wire!(parting_branch = branches & parts);
         wire!(moves = ((branches | jumps) & !may_part) | is(OutcomeKind::Arrived));
         let gone = Side { mask: taken_depth, pc: outcome.taken.pc };
@@ -81,13 +88,15 @@ impl Store {
         let Side { mask: to_depth, pc: to } = all_go.mux(gone, stayed);
         let found = !is_first & first.kind.eq(PlaceKind::Rpc);
         let rpc = before.rpc.found(found, first.pc);
-        wire!(meets_here = moves & rpc.reached(to, to_depth));
+        wire!(meets_here = moves & !passes & rpc.reached(to, to_depth));
         let would_be = Top { pc: to, depth: to_depth, mask: warp.mask, rpc, likely: before.likely };
-        wire!(at_point = moves & !meets_here & is_at_point(&would_be).unwrap_or(never));
-        wire!(goes_on = moves & !meets_here & !at_point);
+        wire!(at_point = moves & !passes & !meets_here & is_at_point(&would_be).unwrap_or(never));
+        let passing = self.passing(would_be);
+        wire!(parks = passes & moves & passing.map_or(never, |passing| passing.parks));
+        wire!(goes_on = moves & !meets_here & !at_point & !parks);
         wire!(waits = is(OutcomeKind::Wait));
         wire!(exits = is(OutcomeKind::Exit));
-        wire!(arrives = outcome.valid & !goes_on);
+        wire!(arrives = outcome.valid & !passes & !goes_on);
 
         let top = Top { depth, ..would_be };
         let arriving = Arriving { outcome, taken_depth, top, parting: parting_branch, splits, block, is_first };
@@ -113,7 +122,7 @@ impl Store {
         let same_kind = here.kind.eq(first.kind) & here.jump.eq(first.jump);
         let same = same_kind & here.pc.eq(first.pc) & here.depth.eq(first.depth);
         wire!(records = arrives & !exits & is_first);
-        wire!(elsewhere = arrives & !exits & !is_first & !same);
+        wire!(elsewhere = (arrives & !exits & !is_first & !same) | (passes & splits));
         self.places.write(records, block, here);
         self.read_announced(announced, (records, block, here));
 
@@ -139,11 +148,14 @@ impl Store {
         Arrival {
             arriving,
             going,
+            passing,
             of_slot,
             branches,
             jumps,
             parts,
             lone,
+            passes,
+            parks,
             goes_on,
             goes_ahead,
             arrives,
@@ -158,17 +170,23 @@ impl Store {
         }
     }
 
-    /// Reads the words of an outcome that is announced. Where the first of its block has arrived may be said just now.
+    /// Reads the words of an outcome that is announced. Where the first of its block has arrived may be said just now, and,
+    /// of a warp that was ahead until now, what its block's top is.
     fn read_announced(&self, announced: &Announced<Signal>, (records, block, here): (Signal, Signal, Place<Signal>)) {
         let Announced { slot: next_slot, call, ret, .. } = *announced;
         wire!(next_block = self.block_of(next_slot));
         let next_depth = self.depths.read(next_slot);
+        let (mut ends, mut count) = (self.ends.read(next_block), self.counts.read(next_block));
+        if let Some(begins) = self.top_begins.as_ref().map(|begins| begins.value) {
+            wire!(just_now = begins.valid & begins.block.eq(next_block));
+            (ends, count) = (just_now.mux(begins.ends, ends), just_now.mux(begins.count, count));
+        }
         self.of_slot.next(OfSlot {
             warp: self.warps.read(next_slot),
             depth: next_depth,
             after: depth_after(call, ret, next_depth),
-            ends: self.ends.read(next_block),
-            count: self.counts.read(next_block),
+            ends,
+            count,
             first: (records & block.eq(next_block)).mux(here, self.places.read(next_block)),
         });
     }
@@ -180,7 +198,7 @@ impl Store {
         m.probe("passes_jump", arrival.jumps);
         m.probe("passes_parts", arrival.parts);
         m.probe("passes_lone", arrival.lone);
-        m.probe("passes_arrives", arrival.arrives);
+        m.probe("passes_arrives", arrival.arrives | arrival.parks);
         m.probe("passes_ahead", arrival.goes_ahead);
         m.probe("passes_slot", outcome.slot);
         m.probe("passes_taken", outcome.taken.mask);

@@ -74,9 +74,13 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         let slot = any.outcome.slot;
         // What was ahead of its block is held back at issue.
         let was_ahead = m.pipe_reset("were_ahead", inside.ahead);
-        let may = (inside.store.running.q & !inside.ahead & !was_ahead).select(slot, 1) & !refused.q;
+        let is_ahead = inside.ahead | was_ahead;
+        let passes = (inside.may_pass | !inside.ahead) & !inside.parked & is_ahead;
+        let passes = passes.only_if(m.lit(s.passes(), 1));
+        let may = (inside.store.running.q & !inside.parked & (!is_ahead | passes)).select(slot, 1) & !refused.q;
+        let passes = passes.select(slot, 1);
         let warp = inside.store.warps.read(slot);
-        let outcome = any_outcome(m, s, &i, (slot, may), warp, &inside, group);
+        let outcome = any_outcome(m, s, &i, (slot, may, passes), warp, &inside, group);
         let (depth, block) = (inside.store.depths.read(slot), slot & !group);
         let read = OfSlot {
             warp,
@@ -119,16 +123,20 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         if s.predicts() {
             cover(m, "goes_ahead", inside.ahead.any());
         }
+        if s.passes() {
+            cover(m, "is_parked", inside.parked.any());
+            cover(m, "goes_on_from_there", m.pipe_reset("was_parked", inside.parked.any()) & !inside.parked.any());
+        }
         out
     })
 }
 
-/// What a warp of this slot may do, if it `may` do anything.
+/// What a warp of this slot may do, if it `may` do anything; and `passes`, if it is ahead.
 fn any_outcome(
     m: Builder,
     s: &Shape,
     i: &BlockProofIn<Signal>,
-    (slot, may): (Signal, Signal),
+    (slot, may, passes): (Signal, Signal, Signal),
     warp: Warp<Signal>,
     inside: &Inside,
     group: Signal,
@@ -144,10 +152,13 @@ fn any_outcome(
     // Another warp's branch is the same one; and a jump serves those who go where the first of the block went.
     let known = inside.store.places.read(slot & !group);
     let recorded = inside.store.recorded.q.select(slot & !group, 1);
-    let same = recorded & known.kind.eq(PlaceKind::Branch) & known.jump.eq(jump) & known.pc.eq(any.rest.pc);
+    let same = !passes & recorded & known.kind.eq(PlaceKind::Branch) & known.jump.eq(jump) & known.pc.eq(any.rest.pc);
     let differs = same & (known.call.ne(any.call) | known.ret.ne(any.ret));
+    let uniform = any.meets.map_or(m.lit(0u32, 1), |meets| meets.uniform);
+    let whole = (warp.mask & !taken).any().ne(taken.any());
+    let may_pass = (branch | jump) & uniform & whole & !any.call & !any.ret;
     Outcome {
-        valid: any.valid & may & !differs,
+        valid: any.valid & may & !differs & (!passes | may_pass),
         slot,
         kind,
         taken: Side { mask: taken, pc: ((branch | jump) & same).mux(known.target, any.taken.pc) },
@@ -180,6 +191,8 @@ fn follow(
     for slot in 0..s.warps {
         let steered = out.steer.valid & out.steer.slot.eq(slot);
         let at = m.pipe_if(&format!("slot_{slot}_steered_pc"), steered, out.steer.pc);
+        let stop = inside.store.stops.read(m.lit(slot, s.warp_bits()));
+        let at = inside.parked.bit(slot).mux(stop.pc, at);
         let here = at.eq(pc) & inside.store.depths.read(m.lit(slot, s.warp_bits())).eq(depth);
         all(&format!("slot_{slot}_runs_the_thread_where_it_is"), implies(runs.bit(slot), here));
     }
@@ -215,8 +228,9 @@ fn writes(
     (runs, outcome): (Signal, &Outcome<Signal>),
     (thread, inside): (Followed, &Inside),
 ) {
-    // Behind an instruction with an outcome nothing issues.
-    let begin = inside.store.running.q & i.issues & !outcome.slot.decode(s.warps).only_if(outcome.valid);
+    // Behind an instruction with an outcome nothing issues, nor where a warp is parked.
+    let begin =
+        inside.store.running.q & !inside.parked & i.issues & !outcome.slot.decode(s.warps).only_if(outcome.valid);
     let any = (owed.any.q & !i.writes) | begin;
     owed.any.next(any);
     owed.of_thread.next(((owed.of_thread.q & !i.writes) | (begin & runs)) & any);
@@ -239,9 +253,11 @@ mod tests {
     #[test]
     fn holds_at_random_inputs() {
         for (lanes, warps, barriers) in [(1, 1, false), (1, 4, false), (2, 2, true), (4, 2, false), (2, 4, true)] {
-            for &(_, compaction) in Compaction::ALL {
+            let ways = Compaction::ALL.iter().map(|&(_, compaction)| (compaction, 1));
+            for (compaction, slack) in ways.chain([(Compaction::Predict, 3)]) {
                 let capt = Capt { entries: 2, history: History::Latest };
-                let s = Shape { program: 16, depth_bits: 1, barriers, compaction, capt, ..Shape::new(lanes, warps) };
+                let s = Shape { compaction, capt, slack, barriers, ..Shape::new(lanes, warps) };
+                let s = Shape { program: 16, depth_bits: 1, ..s };
                 let s = s.with_divergence(Divergence::BLOCK_STACK);
                 holds_at_random(&block_stack_proof(&s).check().unwrap().netlist, 20_000);
             }

@@ -55,14 +55,22 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
             });
         }
     }
-    for (lanes, warps, compaction, depth) in
-        [(1, 2, Compaction::SkipUniform, 11), (2, 2, Compaction::SkipUniform, 12), (2, 2, Compaction::Predict, 12)]
-    {
+    for (lanes, warps, compaction, slack, depth) in [
+        (1, 2, Compaction::SkipUniform, 1, 11),
+        (2, 2, Compaction::SkipUniform, 1, 12),
+        (2, 2, Compaction::Predict, 1, 12),
+        (2, 2, Compaction::Predict, 2, 12),
+    ] {
         let capt = Capt { entries: 1, ..Capt::DEFAULT };
-        let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, compaction, capt, ..shape(lanes, warps) };
+        let s =
+            Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, compaction, capt, slack, ..shape(lanes, warps) };
         let proof =
             BLOCK_STACK.at(&s.with_divergence(Divergence::BLOCK_STACK), depth, lanes == 1, block_stack_proof)?;
-        let (letter, with) = if compaction == Compaction::Predict { ("p", ", predict") } else { ("", "") };
+        let (letter, with) = match (compaction, slack) {
+            (Compaction::Predict, 1) => ("p", ", predict"),
+            (Compaction::Predict, _) => ("s", ", predict, slack"),
+            _ => ("", ""),
+        };
         all.push(Proof { name: proof.name + letter, shape: proof.shape + with, ..proof });
     }
     // With places to wait at that are no branches.

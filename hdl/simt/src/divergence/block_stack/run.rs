@@ -15,7 +15,7 @@ impl Store {
     pub fn run(&self, starts: &Start<Signal>, arrival: &Arrival, forming: &Forming) -> Steer<Signal> {
         let Store { m, s, wide, .. } = self;
         let m = *m;
-        let &Arrival { going, alone, goes_on, goes_ahead, of_slot, .. } = arrival;
+        let &Arrival { going, passing, passes, parks, alone, goes_on, goes_ahead, of_slot, .. } = arrival;
         let warp = of_slot.warp;
         let lanes_of = |top: Top<Signal>| Top { mask: warp.mask, ..top };
         let begun = Top { pc: starts.pc, ..m.zero(Top::shape(wide)) };
@@ -32,7 +32,8 @@ impl Store {
         wire!(steers = fresh | goes_on | goes_ahead);
         self.depths.write(steers, slot, runs.depth);
         let stop = going.map_or(stop_of(runs), |going| going.goes.mux(going.stop, stop_of(runs)));
-        self.stops.write(steers, slot, stop);
+        let stop = passing.map_or(stop, |passing| passes.mux(passing.stop, stop));
+        self.stops.write(steers | parks, slot, stop);
         Steer { valid: steers, slot, pc: runs.pc, replay: m.lit(0u32, 1) }
     }
 
@@ -65,7 +66,8 @@ impl Store {
         if let (Some(ahead), Some(going), Some(turn)) = (&self.ahead, arrival.going, acting.turn) {
             ahead.check(*m, Others { running: running.q, live: live.q, forming: forming.threads });
             let goes = self.spread(going.side.mask, arrival.of_slot.warp.homes, arrival.arriving.outcome.slot);
-            ahead.follows(*m, (&arrival.arriving, going, goes), turn, restart);
+            let passes = (arrival.passes, arrival.parks);
+            ahead.follows(*m, (&arrival.arriving, going, goes), passes, turn, restart);
         }
     }
 }

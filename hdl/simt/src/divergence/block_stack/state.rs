@@ -99,6 +99,20 @@ pub struct OfBlock<T> {
     pub ends: Ends<T>,
 }
 
+/// What a block's top is from the next cycle on.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct TopBegins<T> {
+    pub valid: T,
+    /// The block's lowest slot.
+    #[width(s.warp_bits())]
+    pub block: T,
+    #[width(count_width(levels(&as_one_warp(s))))]
+    pub count: T,
+    #[width(Ends::shape(s))]
+    pub ends: Ends<T>,
+}
+
 /// Threads that are being formed into warps.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Formed<T> {
@@ -210,6 +224,8 @@ pub struct Store {
     pub formed: Reg<Formed<Signal>>,
     /// With [`Shape::predicts`].
     pub ahead: Option<Ahead>,
+    /// With [`Shape::passes`].
+    pub top_begins: Option<Deferred<TopBegins<Signal>>>,
 }
 
 impl Store {
@@ -242,6 +258,7 @@ impl Store {
             step: m.reg("step", step_shape).reset_zero(),
             formed: m.reg("formed", Formed::of(s)).reset_zero(),
             ahead: s.predicts().then(|| Ahead::new(m, s, &wide)),
+            top_begins: s.passes().then(|| m.deferred("top_begins", TopBegins::shape(s))),
             m,
             s: s.clone(),
             wide,

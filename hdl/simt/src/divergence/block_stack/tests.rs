@@ -15,7 +15,7 @@ use heddle_sim::Sim;
 use std::collections::BTreeMap;
 
 /// Where outcomes sent a thread.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 struct At {
     pc: u64,
     depth: u64,
@@ -28,7 +28,10 @@ struct Running {
     at: At,
     since: u64,
     ahead: bool,
-    /// Control instructions of the block's [`Segment`] that it is past.
+    /// It has come to where it may have to wait, and may not go on by itself.
+    parked: bool,
+    /// Where its [`Segment`] begins, and the control instructions of that which it is past.
+    origin: At,
     passed: usize,
 }
 
@@ -58,6 +61,14 @@ struct Control {
     call: bool,
     ret: bool,
     meets: Reconvergence<u64>,
+}
+
+impl Control {
+    /// A warp that is ahead may execute it.
+    fn passes(&self) -> bool {
+        let Control { kind, call, ret, meets, .. } = self;
+        [OutcomeKind::Branch, OutcomeKind::Jump].contains(kind) && meets.uniform == 1 && !call && !ret
+    }
 }
 
 /// An outcome in plain values.
@@ -107,6 +118,8 @@ struct Pipeline {
     /// Lane by lane, the threads of all static warps.
     threads: Vec<Option<At>>,
     segments: Vec<Segment>,
+    /// By block: what those that are ahead do, by where they went.
+    futures: Vec<BTreeMap<At, Vec<Control>>>,
     filling: Option<Filling>,
     /// Cycles since a block could have gone on.
     idle: Vec<u32>,
@@ -156,6 +169,7 @@ impl Pipeline {
             slots: vec![slot; s.warps as usize],
             threads: vec![None; s.threads() as usize],
             segments: vec![Segment::default(); (s.warps / group) as usize],
+            futures: vec![BTreeMap::new(); (s.warps / group) as usize],
             filling: None,
             idle: vec![0; (s.warps / group) as usize],
             held: 0,
@@ -320,6 +334,8 @@ impl Pipeline {
         let steered = (out.steer.valid == 1).then(|| (out.steer.slot.low_u64() as usize, out.steer.pc.low_u64()));
         let jump = (block.jump.valid == 1).then(|| block.jump.pc.low_u64());
         let starts = self.filling.is_some() && out.start_ready == 1;
+        let resumed = (self.s.passes() && self.t.register("resumed_valid") == 1)
+            .then(|| self.t.register("resumed_slot").low_u64() as usize);
         self.held = self.held << 1 | u32::from(out.hold == 1);
         self.t.step();
         if self.refused.is_some() {
@@ -328,7 +344,11 @@ impl Pipeline {
 
         if let Some(told) = told {
             let goes_on = steered.filter(|&(slot, _)| slot == told.slot).map(|(_, pc)| pc);
+            assert_eq!(resumed, None, "two outcomes at once");
             self.acts(told, goes_on, now);
+        } else if let Some(slot) = resumed {
+            let goes_on = steered.filter(|&(other, _)| other == slot).map(|(_, pc)| pc);
+            self.resumes(slot, goes_on, now);
         } else if let Some(filling) = self.filling.filter(|_| starts) {
             assert_eq!(steered, Some((filling.slot, filling.pc)), "a start is a steering");
             self.starts(filling, now);
@@ -344,7 +364,9 @@ impl Pipeline {
     fn acts(&mut self, told: Told, goes_on: Option<u64>, now: u64) {
         let before = self.members(told.slot);
         let lone = self.is_lone(told.slot);
-        let Running { at, passed, .. } = self.slots[told.slot].runs.take().expect("a warp that runs");
+        let was = self.slots[told.slot].runs.take().expect("a warp that runs");
+        let Running { mask, at, passed, origin, ahead: was_ahead, parked, .. } = was;
+        assert!(!parked, "{told:?} of a warp that is parked");
         let homes = self.slots[told.slot].homes.clone();
         let deeper = if told.ret { at.depth.saturating_sub(1) } else { at.depth + u64::from(told.call) };
         for (lane, &home) in homes.iter().enumerate() {
@@ -355,7 +377,21 @@ impl Pipeline {
                 self.threads[thread] = taken.or(is_in(told.rest).then_some(At { pc: told.rest.0, ..at }));
             }
         }
-        let Some(pc) = goes_on else { return };
+        let Some(pc) = goes_on else {
+            if was_ahead {
+                let to = if told.taken.1 != 0 { told.taken.0 } else { told.rest.0 };
+                self.runs(told.slot, mask, to, now, true);
+                let runs = self.slots[told.slot].runs.as_mut().unwrap();
+                (runs.origin, runs.passed, runs.parked) = (origin, passed + 1, true);
+            }
+            return;
+        };
+        if was_ahead {
+            self.runs(told.slot, mask, pc, now, true);
+            let runs = self.slots[told.slot].runs.as_mut().unwrap();
+            (runs.origin, runs.passed) = (origin, passed + 1);
+            return;
+        }
         let (mask, same_homes, _, ahead) = self.asks(told.slot);
         assert!(lanes_of(mask).all(|lane| same_homes[lane] == homes[lane]), "slot {} has other threads", told.slot);
         let is_control = told.kind == OutcomeKind::Branch || told.kind == OutcomeKind::Jump;
@@ -373,7 +409,21 @@ impl Pipeline {
         assert!(now_run.iter().all(|thread| before.contains(thread)), "{told:?}");
         assert!(ahead || now_run == before, "{told:?}: some threads do not go on");
         let runs = self.slots[told.slot].runs.as_mut().unwrap();
-        runs.passed = if ahead { 0 } else { passed + usize::from(told.kind != OutcomeKind::Arrived) };
+        if !ahead {
+            (runs.origin, runs.passed) = (origin, passed + usize::from(told.kind != OutcomeKind::Arrived));
+        }
+    }
+
+    /// A warp that was parked goes on, or has arrived where it was.
+    fn resumes(&mut self, slot: usize, goes_on: Option<u64>, now: u64) {
+        let Running { mask, at, origin, passed, ahead, parked, .. } = self.slots[slot].runs.take().expect("it runs");
+        assert!(parked && !ahead, "slot {slot} goes on from where it was not parked");
+        if let Some(pc) = goes_on {
+            assert_eq!(pc, at.pc, "slot {slot}");
+            self.runs(slot, mask, pc, now, false);
+            let runs = self.slots[slot].runs.as_mut().unwrap();
+            (runs.origin, runs.passed) = (origin, passed);
+        }
     }
 
     /// A slot runs these lanes, all of which outcomes sent to one place.
@@ -382,7 +432,7 @@ impl Pipeline {
         let first = lanes_of(mask).next().unwrap();
         let at = self.threads[self.thread(first, self.slots[slot].homes[first])].expect("a live thread");
         assert_eq!(at.pc, pc, "slot {slot} is steered elsewhere");
-        self.slots[slot].runs = Some(Running { mask, at, since, ahead, passed: 0 });
+        self.slots[slot].runs = Some(Running { mask, at, since, ahead, parked: false, origin: at, passed: 0 });
         for thread in self.members(slot) {
             assert_eq!(self.threads[thread], Some(at), "slot {slot}, {:?}", self.slots[slot]);
         }
@@ -425,11 +475,14 @@ impl Pipeline {
         }
     }
 
-    /// A slot's warp is one of those that its block runs now.
+    /// A slot's warp is one of those that its block runs now, and so is what it did when it was ahead.
     fn joins(&mut self, slot: usize) {
-        let at = self.slots[slot].runs.as_ref().unwrap().at;
-        let begin = self.segments[slot / self.group].begin.get_or_insert(at);
-        assert_eq!(*begin, at, "slot {slot} is elsewhere than its block");
+        let block = slot / self.group;
+        let origin = self.slots[slot].runs.as_ref().unwrap().origin;
+        let Segment { begin, controls } = &mut self.segments[block];
+        assert_eq!(*begin.get_or_insert(origin), origin, "slot {slot} is elsewhere than its block");
+        let done = self.futures[block].get(&origin).into_iter().flatten();
+        controls.extend(done.skip(controls.len()).cloned());
     }
 
     fn after_the_edge(&mut self) {
@@ -442,6 +495,15 @@ impl Pipeline {
         for slot in released {
             self.slots[slot].runs.as_mut().unwrap().ahead = false;
             self.joins(slot);
+        }
+        for (block, futures) in self.futures.iter_mut().enumerate() {
+            let of_block = self.slots[block * self.group..][..self.group].iter();
+            let ahead: Vec<At> = of_block
+                .filter_map(|slot| slot.runs.as_ref())
+                .filter(|runs| runs.ahead)
+                .map(|runs| runs.origin)
+                .collect();
+            futures.retain(|origin, _| ahead.contains(origin));
         }
         let live = self.t.register("live_threads");
         for (thread, at) in self.threads.iter().enumerate() {
@@ -474,12 +536,18 @@ impl Pipeline {
         invent: impl FnOnce(&mut Pipeline, usize, At) -> Control,
     ) -> Control {
         let block = slot / self.group;
-        let Running { at, passed, .. } = self.slots[slot].runs.clone().unwrap();
-        if self.segments[block].controls.len() == passed {
+        let Running { at, passed, ahead, origin, .. } = self.slots[slot].runs.clone().unwrap();
+        let known = match ahead {
+            true => self.futures[block].entry(origin).or_default(),
+            false => &mut self.segments[block].controls,
+        };
+        let control = known.get(passed).cloned().unwrap_or_else(|| {
             let control = invent(self, slot, at);
-            self.segments[block].controls.push(control);
-        }
-        let control = self.segments[block].controls[passed].clone();
+            let known =
+                if ahead { self.futures[block].get_mut(&origin).unwrap() } else { &mut self.segments[block].controls };
+            known.push(control.clone());
+            control
+        });
         match stop.filter(|&stop| at.pc < stop && stop <= control.pc) {
             Some(stop) => {
                 let targets = vec![Some(stop); self.threads.len()];
@@ -531,7 +599,8 @@ impl Pipeline {
                 self.begin_any();
             }
             for slot in 0..self.slots.len() {
-                let may_issue = |runs: &Running| self.t.cycle() >= runs.since + u64::from(STEER_TO_ISSUE);
+                let may_issue =
+                    |runs: &Running| !runs.parked && self.t.cycle() >= runs.since + u64::from(STEER_TO_ISSUE);
                 if self.slots[slot].runs.as_ref().is_some_and(may_issue) && self.random.u8(..8) == 0 {
                     let cycles = self.random.u32(1..20);
                     self.issues(slot, cycles);
@@ -559,10 +628,16 @@ impl Pipeline {
     ) -> Option<(usize, Control)> {
         let now = self.t.cycle();
         let asked = |runs: &Running| now > runs.since + u64::from(STEER_TO_DECODE);
-        let ready = |slot: &usize| self.runs_with_block(*slot) && self.slots[*slot].runs.as_ref().is_some_and(asked);
+        let may_pass = |runs: &Running| !runs.ahead || runs.passed + 1 < self.s.slack as usize;
+        let may = |runs: &Running| !runs.parked && asked(runs) && may_pass(runs);
+        let ready = |slot: &usize| self.slots[*slot].runs.as_ref().is_some_and(may);
         let ready: Vec<usize> = (0..self.slots.len()).filter(|slot| Some(*slot) != but).filter(ready).collect();
         let slot = *ready.get(self.random.usize(..ready.len().max(1)))?;
         let stop = self.asks(slot).2;
+        if !self.runs_with_block(slot) {
+            let control = self.next(slot, stop, invent);
+            return control.passes().then_some((slot, control));
+        }
         if self.random.u8(..50) == 0 {
             let at = self.slots[slot].runs.as_ref().unwrap().at;
             return Some((slot, exit(self, at.pc)));
@@ -644,9 +719,19 @@ fn threads_are_where_outcomes_sent_them() {
         [(1, 1, &[1][..]), (1, 4, &[4]), (4, 1, &[1]), (2, 2, &[1, 2]), (4, 4, &[2, 4]), (8, 16, &[4]), (4, 32, &[32])]
     {
         for &(_, compaction) in Compaction::ALL {
-            for (likely, history) in [(false, History::Latest), (true, History::Counter)] {
-                let capt = if compaction == Compaction::Predict { Capt { entries: 4, history } } else { Capt::DEFAULT };
-                let s = Shape { likely, compaction, capt, program: 256, levels: Some(127), ..shape(lanes, warps) };
+            for (likely, history, slack) in [
+                (false, History::Latest, 1),
+                (true, History::Counter, 1),
+                (false, History::Latest, 2),
+                (true, History::Latest, 4),
+            ] {
+                let predicts = compaction == Compaction::Predict;
+                if slack > 1 && !predicts {
+                    continue;
+                }
+                let capt = if predicts { Capt { entries: 4, history } } else { Capt::DEFAULT };
+                let s =
+                    Shape { likely, compaction, capt, slack, program: 256, levels: Some(127), ..shape(lanes, warps) };
                 for &group in groups {
                     seed += 1;
                     let mut p = Pipeline::new(&s, group, seed);
@@ -1186,6 +1271,70 @@ fn a_whole_warp_runs_past_where_threads_meet() {
     p.tell(1, &leaves);
     p.assert_shows(F, &["0123", "4567", "89ab"]);
     assert!((0..3).all(|slot| p.runs_with_block(slot)), "all have met");
+}
+
+/// With slack a warp that is ahead passes what cannot part it; where threads meet, it waits until it is of the top.
+#[test]
+fn a_warp_that_is_ahead_passes() {
+    let s = Shape { compaction: Compaction::Predict, slack: 2, ..shape(4, 4) };
+    let passing = |p: &Pipeline, target: u64| {
+        p.control(OutcomeKind::Jump, B + 1, target, EVERYBODY, Reconvergence { uniform: 1, ..elsewhere() })
+    };
+    let begun = || {
+        let mut p = Pipeline::begun(&s, 3);
+        let branch = p.control(OutcomeKind::Branch, 5, B, "01234789", meets_at(F));
+        p.tell(0, &branch);
+        (p, branch)
+    };
+    let (mut p, branch) = begun();
+    let jump = passing(&p, C);
+    assert_eq!(p.steered_after(0, &jump), [0]);
+    assert!(!p.runs_with_block(0), "it is still ahead");
+    p.tell(1, &branch);
+    p.tell(2, &branch);
+    p.assert_shows_at(&[(C, "0123"), (B, "49x7"), (B, "8xxx")]);
+    assert!(p.runs_with_block(0), "it runs with the others");
+    p.tell(1, &jump);
+    p.tell(2, &jump);
+    p.arrive(F);
+    p.assert_shows(6, &["x56b", "xxax"]);
+    p.arrive(F);
+    p.assert_shows(F, &["0123", "4567", "89ab"]);
+
+    // It comes to where the branch's threads meet.
+    let (mut p, branch) = begun();
+    let jump = passing(&p, F);
+    p.tell(0, &jump);
+    assert!(p.slots[0].runs.as_ref().is_some_and(|runs| runs.parked), "it is not steered");
+    p.tell(1, &branch);
+    p.tell(2, &branch);
+    p.assert_shows_at(&[(B, "49x7"), (B, "8xxx")]);
+    p.tell(1, &jump);
+    p.tell(2, &jump);
+    p.assert_shows(6, &["x56b", "xxax"]);
+    p.arrive(F);
+    p.assert_shows(F, &["0123", "4567", "89ab"]);
+
+    // Nobody goes the other way, so it is no place to wait at.
+    let (mut p, _) = begun();
+    let stays = p.control(OutcomeKind::Branch, 5, B, EVERYBODY, meets_at(F));
+    let jump = passing(&p, F);
+    p.tell(0, &jump);
+    p.tell(1, &stays);
+    p.tell(2, &stays);
+    p.assert_shows_at(&[(F, "0123"), (B, "4567"), (B, "89ab")]);
+    assert!((0..3).all(|slot| p.runs_with_block(slot)), "all went the same way");
+}
+
+/// The table calls it uniform, but it parts a warp that is ahead.
+#[test]
+fn a_uniform_branch_that_parts_one_that_is_ahead() {
+    let mut p = Pipeline::begun(&Shape { compaction: Compaction::Predict, slack: 2, ..shape(2, 2) }, 2);
+    let branch = p.control(OutcomeKind::Branch, 1, C, "01", meets_at(D));
+    p.tell(0, &branch);
+    let parts = p.control(OutcomeKind::Branch, C + 2, E, "0", Reconvergence { uniform: 1, ..meets_at(D) });
+    p.tell(0, &parts);
+    p.assert_refused(FaultCause::NotUniform, (0, C + 2, "01"));
 }
 
 /// Where all live threads meet, those that are not ahead are in their static warps again, full or not.

@@ -1,6 +1,8 @@
 use super::*;
 use crate::csr;
+use crate::divergence::Divergence;
 use crate::isa::{Alu, EXIT, HintKind};
+use crate::shape::Compaction;
 use heddle_sim::Sim;
 
 type Block = Sim<DecodeIn<Width>, DecodeOut<Signal>>;
@@ -184,12 +186,12 @@ fn seen(d: &Decoded<Bits>) -> Meaning {
 
 fn decode_one(t: &mut Block, word: u32, pc: u32, stop: Option<u32>) -> DecodeOut<Bits> {
     let stop = Stop { valid: stop.is_some().into(), pc: stop.unwrap_or(7).into() };
-    t.poke(DecodeIn { word: word.into(), pc: pc.into(), stop });
+    t.poke(DecodeIn { word: word.into(), pc: pc.into(), stop, uniform: None });
     t.peek()
 }
 
 fn compare(t: &mut Block, word: u32, s: &Shape) {
-    let DecodeOut { decoded: d, registers } = decode_one(t, word, 5, None);
+    let DecodeOut { decoded: d, registers, .. } = decode_one(t, word, 5, None);
     let mut want = meaning(word, s);
     let got = seen(&d);
     let class = want.class;
@@ -318,6 +320,23 @@ fn the_instruction_before_the_stop_pc_is_last_and_stops_the_front_end() {
         {
             let d = decode_one(&mut t, 0x13, pc, stop).decoded;
             assert_eq!((d.last == 1, d.control == 1), (last, last), "{pc} {stop:?}");
+        }
+    }
+}
+
+/// Branches and jumps pass that are uniform, but for calls, returns and other indirect jumps.
+#[test]
+fn what_a_warp_that_is_ahead_passes() {
+    let s = Shape { compaction: Compaction::Predict, slack: 2, ..Shape::new(2, 2) };
+    let s = s.with_divergence(Divergence::BLOCK_STACK);
+    let mut t = Sim::new(&decode(&s).check().unwrap());
+    let (beq, jal, call, jalr, ret, addi) =
+        (0x0020_8463, 0x0080_006f, 0x0080_00ef, 0x0002_8067, 0x0000_8067, 0x0010_0093);
+    for (word, passes) in [(beq, 1), (jal, 1), (call, 0), (jalr, 0), (ret, 0), (addi, 0), (EXIT, 0)] {
+        for uniform in [0, 1] {
+            let stop = Stop { valid: 0u32.into(), pc: 0u32.into() };
+            t.poke(DecodeIn { word: word.into(), pc: 5u32.into(), stop, uniform: Some(uniform.into()) });
+            assert_eq!(t.peek().passes.unwrap(), passes & uniform, "{word:#010x}");
         }
     }
 }

@@ -1,4 +1,6 @@
 use super::*;
+use crate::divergence::Divergence;
+use crate::shape::Compaction;
 use heddle_sim::Sim;
 use std::collections::VecDeque;
 
@@ -11,11 +13,20 @@ struct Instruction {
     answers: bool,
     divide: bool,
     control: bool,
+    /// A warp that is ahead may pass it.
+    passes: bool,
     needs: [u32; 6],
 }
 
-const IDLE: Instruction =
-    Instruction { number: 0, accesses: false, answers: false, divide: false, control: false, needs: [0; 6] };
+const IDLE: Instruction = Instruction {
+    number: 0,
+    accesses: false,
+    answers: false,
+    divide: false,
+    control: false,
+    passes: false,
+    needs: [0; 6],
+};
 
 impl Instruction {
     fn random(r: &mut fastrand::Rng, number: u32) -> Instruction {
@@ -27,7 +38,9 @@ impl Instruction {
         let [use1, use2, writes] = registers.map(|register| u32::from(register != 0));
         let needs = [rs1, rs2, rd, use1, use2, writes];
         let (accesses, answers) = (kind == 0 || kind == 3, kind == 0);
-        Instruction { number, accesses, answers, divide: kind == 1, control: kind == 0 || kind == 2, needs }
+        let control = kind == 0 || kind == 2;
+        let passes = kind == 2 && r.bool();
+        Instruction { number, accesses, answers, divide: kind == 1, control, passes, needs }
     }
 
     /// One bit per register that it reads or writes.
@@ -81,11 +94,14 @@ struct Around {
     divider_free: bool,
     hold: bool,
     bubble: bool,
+    /// One bit per slot: its warp is ahead, and may pass.
+    held: u64,
+    slack: u64,
 }
 
 impl Bench {
-    fn new(warps: u32, buffer: u32) -> Bench {
-        let s = Shape { buffer, ..Shape::new(2, warps) };
+    fn new(s: Shape) -> Bench {
+        let warps = s.warps;
         let mut t = Sim::new(&issue(&s).check().unwrap());
         t.reset();
         let count = warps as usize;
@@ -110,6 +126,7 @@ impl Bench {
                 slot: slot.into(),
                 decoded: pushed.decoded(&self.s),
                 registers: pushed.registers().into(),
+                passes: self.s.passes().then(|| pushed.passes.into()),
             },
             steer: Steer {
                 valid: a.replay.is_some().into(),
@@ -126,7 +143,8 @@ impl Bench {
             hold_control: a.hold.into(),
             bubble: a.bubble.into(),
             pairs: None,
-            held: None,
+            held: self.s.predicts().then(|| a.held.into()),
+            slack: self.s.passes().then(|| a.slack.into()),
         });
         let out = self.t.peek();
         self.check_views(&out);
@@ -135,20 +153,22 @@ impl Bench {
         let registers_ok = |w: u32| self.registers_ok[w as usize];
         let unit_ok = |i: &Instruction| {
             let room = (a.access_room || !i.accesses) && (a.load_room || !i.answers);
-            let waits = [!room, i.divide && !a.divider_free, i.control && a.hold, a.bubble];
+            let waits = [!room, i.divide && !a.divider_free, a.bubble];
             !waits.contains(&true)
         };
+        let bit = |bits: u64, w: u32| bits >> w & 1 == 1;
+        let may_pass = |w: u32, i: &Instruction| self.s.passes() && i.passes && bit(a.slack, w);
+        let is_ahead = |w: u32| self.s.predicts() && bit(a.held, w);
+        let held = |w: u32, i: &Instruction| i.control && (a.hold || (is_ahead(w) && !may_pass(w, i)));
         let head = |w: u32| self.buffers[w as usize].front();
         let choice = (1..=warps)
             .map(|k| (self.last + k) % warps)
-            .find(|&w| head(w).is_some_and(|i| registers_ok(w) && unit_ok(i)));
+            .find(|&w| head(w).is_some_and(|i| registers_ok(w) && unit_ok(i) && !held(w, i)));
         let lists = |f: &dyn Fn(u32) -> bool| (0..warps).filter(|&w| f(w)).fold(0, |bits, w| bits | 1u64 << w);
         assert_eq!(out.idle.filled, lists(&|w| head(w).is_some()));
         assert_eq!(out.idle.scoreboard, lists(&|w| head(w).is_some() && !registers_ok(w)));
-        let held = |i: &Instruction| i.control && a.hold;
-        let busy = |i: &Instruction| !unit_ok(&Instruction { control: false, ..*i });
-        assert_eq!(out.idle.unit, lists(&|w| head(w).is_some_and(|i| registers_ok(w) && busy(i))));
-        assert_eq!(out.idle.held, lists(&|w| head(w).is_some_and(|i| registers_ok(w) && !busy(i) && held(i))));
+        assert_eq!(out.idle.unit, lists(&|w| head(w).is_some_and(|i| registers_ok(w) && !unit_ok(i))));
+        assert_eq!(out.idle.held, lists(&|w| head(w).is_some_and(|i| registers_ok(w) && unit_ok(i) && held(w, i))));
         assert_eq!(out.issued.valid == 1, choice.is_some());
 
         self.registers_ok = (0..warps)
@@ -210,12 +230,29 @@ impl Bench {
     }
 }
 
+fn usual(warps: u32, buffer: u32) -> Shape {
+    Shape { buffer, ..Shape::new(2, warps) }
+}
+
 #[test]
 fn random_traffic_keeps_order_and_loses_nothing() {
-    for (warps, buffer, seed) in [(1, 4, 1), (2, 4, 2), (8, 8, 3), (64, 4, 4)] {
-        println!("{warps} warps, buffers of {buffer}, seed {seed}");
+    let capri = |slack, shape: Shape| {
+        let shape = Shape { compaction: Compaction::Predict, slack, ..shape };
+        shape.with_divergence(Divergence::BLOCK_STACK)
+    };
+    for (s, seed) in [
+        (usual(1, 4), 1),
+        (usual(2, 4), 2),
+        (usual(8, 8), 3),
+        (usual(64, 4), 4),
+        (capri(1, usual(8, 4)), 5),
+        (capri(2, usual(2, 4)), 6),
+        (capri(4, usual(16, 8)), 7),
+    ] {
+        println!("{}, seed {seed}", s.options());
+        let Shape { warps, buffer, .. } = s;
         let mut r = fastrand::Rng::with_seed(seed);
-        let mut bench = Bench::new(warps, buffer);
+        let mut bench = Bench::new(s);
         let (mut pushed, mut issued) = (0, 0);
         for number in 0..2500 {
             let w = r.u32(..warps);
@@ -232,6 +269,8 @@ fn random_traffic_keeps_order_and_loses_nothing() {
                 divider_free: r.bool(),
                 hold: r.u8(..4) == 0,
                 bubble: r.u8(..8) == 0,
+                held: r.u64(..) & bench.mask(),
+                slack: r.u64(..) & bench.mask(),
             };
             pushed += u32::from(push.is_some());
             issued += u32::from(bench.cycle(&around).is_some());
@@ -250,9 +289,9 @@ impl Bench {
 /// A replay goes although its registers are pending, once; the instruction after it waits again.
 #[test]
 fn a_replay_does_not_wait_for_registers() {
-    let mut bench = Bench::new(2, 4);
+    let mut bench = Bench::new(usual(2, 4));
     let needs = [1, 0, 1, 1, 0, 1];
-    let load = |number| Instruction { number, accesses: true, answers: true, divide: false, control: true, needs };
+    let load = |number| Instruction { number, accesses: true, answers: true, control: true, needs, ..IDLE };
     let open = Around { access_room: true, load_room: true, divider_free: true, ..Around::default() };
     bench.cycle(&Around { push: Some((1, load(1))), ..open.clone() });
     assert_eq!(bench.cycle(&Around { push: Some((1, load(2))), ..open.clone() }), None, "pending");

@@ -75,6 +75,7 @@ fn random_traffic(path_scheduler: PathScheduler, replay: Replay, unresolved: u32
         starts: None,
         group: None,
         held: None,
+        slack: None,
         clear: s.slots(),
         access_room: 1,
         load_room: 1,
@@ -131,6 +132,7 @@ fn random_traffic(path_scheduler: PathScheduler, replay: Replay, unresolved: u32
                 slot: (2 * w + side).into(),
                 decoded,
                 registers: Bits::ZERO,
+                passes: None,
             },
             steer: Steer {
                 valid: steers.into(),

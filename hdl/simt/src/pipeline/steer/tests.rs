@@ -30,7 +30,7 @@ fn front(s: &Shape) -> TypedModule<FrontIn<Width>, FrontOut<Signal>> {
         let SteerOut { chosen, running } = m.instance("steer", &steer(s), inputs);
         let word = m.lit(0u32, 32);
         let FetchOut { fetching: second, fetched: third, .. } =
-            m.instance("fetch", &fetch(s), FetchIn { chosen, word, stop_valid, stop_slot, flush: None });
+            m.instance("fetch", &fetch(s), FetchIn { chosen, word, stop_valid, stop_slot, uniform: None, flush: None });
         FrontOut { chosen, running, fetching: second, decoding: third }
     })
 }
