@@ -102,6 +102,9 @@ pub fn name(shape: &Shape) -> String {
     if shape.compaction != usual.compaction {
         name += &format!(", {}", shape.compaction.name());
     }
+    if shape.slack != usual.slack {
+        name += &format!(", slack {}", shape.slack);
+    }
     if shape.loads != usual.loads {
         name += &format!(", {} loads", shape.loads);
     }

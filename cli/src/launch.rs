@@ -91,8 +91,8 @@ impl Launch {
             seed: self.shape.seed,
             checks: if self.no_checks { Checks::None } else { Checks::Assertions },
             monitors: vec![compaction::monitor],
-            wave: None,
             max_cycles: self.limit.cycles(),
+            ..MachineOptions::default()
         }
     }
 

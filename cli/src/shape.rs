@@ -64,8 +64,8 @@ pub struct ShapeArgs {
     /// 8 or 8,history=counter: `latest`, `sticky` or `counter` [default: 32,history=latest]
     #[arg(long, value_name = "N[,history=NAME]", value_parser = capt)]
     pub capt: Option<Capt>,
-    /// Basic blocks that a warp may be ahead of its block under --compaction predict, 1 … 4: it passes branches and jumps
-    /// that the side table calls uniform, but for calls and returns [default: 1, it passes none]
+    /// Basic blocks that a warp may be ahead of its block under --compaction predict, 1 … 4: it passes branches and
+    /// jumps that the side table calls uniform, but for calls and returns [default: 1, it passes none]
     #[arg(long, value_name = "N")]
     pub slack: Option<u32>,
     /// Whether threads also reconverge at likely-convergence points, under --divergence stack or block-stack

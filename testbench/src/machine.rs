@@ -69,12 +69,16 @@ pub struct MachineOptions {
     pub wave: Option<PathBuf>,
     /// Cycles after which a launch is given up.
     pub max_cycles: u64,
+    /// Cycles, at least one, after which it is looked at for the first time whether it never ends; then, when it has run
+    /// twice as long.
+    pub first_look: u64,
 }
 
 impl Default for MachineOptions {
     fn default() -> MachineOptions {
         let Options { engine, seed, wave, .. } = Options::default();
-        MachineOptions { engine, seed, checks: Checks::Assertions, monitors: Vec::new(), wave, max_cycles: 100_000_000 }
+        let (max_cycles, first_look) = (100_000_000, hang::FIRST_LOOK);
+        MachineOptions { engine, seed, checks: Checks::Assertions, monitors: Vec::new(), wave, max_cycles, first_look }
     }
 }
 
@@ -85,6 +89,7 @@ pub struct Machine {
     places: Places,
     program: Program,
     max_cycles: u64,
+    first_look: u64,
     seed: u64,
     counted: Counted,
     grid: Grid,
@@ -144,6 +149,7 @@ impl Machine {
             places,
             program: program.clone(),
             max_cycles: options.max_cycles,
+            first_look: options.first_look.max(1),
             seed: options.seed,
             counted: Counted::default(),
             grid: Grid::one_block(shape.threads()),
@@ -324,7 +330,7 @@ impl Machine {
 
     /// Batches of cycles with the watch between them; without a watch, one batch. Whether it ended, or came to its limit.
     fn run_to_stop(&mut self) -> Result<Why, MachineError> {
-        let (mut cycles, mut look_at) = (0, hang::FIRST_LOOK);
+        let (mut cycles, mut look_at) = (0, self.first_look);
         loop {
             if cycles >= self.max_cycles {
                 return Ok(Why::Limit);

@@ -284,8 +284,8 @@ impl Summary {
         self.simt_efficiency = ratio(self.thread_instructions, self.warp_instructions * u64::from(lanes));
     }
 
-    /// What several runs of a program did together, with other inputs each, on a core of so many lanes. Counts are summed up;
-    /// the most is that of any; the launches are those of the first.
+    /// What several runs of a program did together, with other inputs each, on a core of so many lanes. Counts are summed
+    /// up, and what is most is that of any; launches, blocks and threads are those of the first.
     pub fn together(runs: &[Summary], lanes: u32) -> Option<Summary> {
         let (first, more) = runs.split_first()?;
         let mut all = *first;

@@ -167,15 +167,22 @@ fn cycles_in_which_a_uniform_branch_is_held_are_counted() {
             .put([addi(8, 8, 1)]);
         again(code).put([addi(A0, ZERO, 0)]).exit().program()
     };
-    let of = |compaction, turns| {
-        let mut machine = Machine::new(&shape(4, 2, compaction), program(turns), &counted(true)).unwrap();
+    let of = |compaction, turns, slack| {
+        let shape = Shape { slack, ..shape(4, 2, compaction) };
+        let mut machine = Machine::new(&shape, program(turns), &counted(true)).unwrap();
         machine.run().unwrap();
         machine.summary()
     };
-    assert_eq!(of(Compaction::SkipUniform, 4).held_ahead, None);
-    assert_eq!(of(Compaction::Predict, 1).held_ahead, Some(0));
-    let s = of(Compaction::Predict, 4);
+    assert_eq!(of(Compaction::SkipUniform, 4, 1).held_ahead, None);
+    assert_eq!(of(Compaction::Predict, 1, 1).held_ahead, Some(0));
+    let s = of(Compaction::Predict, 4, 1);
     assert!((1..=s.idle.divergence).contains(&s.held_ahead.unwrap()), "{:?} of {:?}", s.held_ahead, s.idle);
+    // With slack it gets on, to the branch of the next turn, which may part it.
+    for slack in [2, 4] {
+        let passes = of(Compaction::Predict, 4, slack);
+        assert_eq!((passes.held_ahead, passes.prediction), (Some(0), s.prediction), "{slack}");
+        assert!(passes.cycles <= s.cycles, "{} after {}", passes.cycles, s.cycles);
+    }
 }
 
 /// What a kernel did.
@@ -191,10 +198,11 @@ fn ran(kernel: &str, shape: &Shape) -> Summary {
 #[test]
 fn counts_agree_with_each_other() {
     for kernel in ["dispatch", "fft"] {
-        let of = |compaction| {
-            let summary = ran(kernel, &shape(4, 4, compaction));
+        let with_slack = |slack, compaction| {
+            let summary = ran(kernel, &Shape { slack, ..shape(4, 4, compaction) });
             (summary.compaction.unwrap(), summary.prediction.unwrap())
         };
+        let of = |compaction| with_slack(1, compaction);
         let (off, stalled) = of(Compaction::Off);
         assert_eq!(off.warps_before, off.warps_after, "{kernel}");
         let (skips, skipped) = of(Compaction::SkipUniform);
@@ -205,9 +213,13 @@ fn counts_agree_with_each_other() {
         // Branches that the side table calls uniform have nothing to gain.
         assert_eq!((skipped.bypass_wrong, skipped.all()), (0, always.all()), "{kernel}");
         assert!(stalled.all() >= always.all(), "{kernel}: no fewer warps without compaction");
-        let (predicts, predicted) = of(Compaction::Predict);
-        assert!(predicts.warps_after <= predicts.warps_before, "{kernel}: {predicts:?}");
-        assert!(predicted.bypass_right > 0, "{kernel}: {predicted:?}");
+        for slack in [1, 2, 4] {
+            let (predicts, predicted) = with_slack(slack, Compaction::Predict);
+            assert!(predicts.warps_after <= predicts.warps_before, "{kernel}: {predicts:?}");
+            assert!(predicted.bypass_right > 0, "{kernel}: {predicted:?}");
+            // Where no warp ever parts, each comes to each branch once, wherever it waits.
+            assert!(kernel != "fft" || predicted.all() == always.all(), "{kernel}: {predicted:?}, {always:?}");
+        }
     }
     let one_warp = ran("fft", &shape(4, 1, Compaction::Predict)).compaction.unwrap();
     assert_eq!(one_warp.warps_before, one_warp.warps_after);

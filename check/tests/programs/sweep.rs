@@ -90,7 +90,7 @@ fn other_schedules() {
     let dual_path = Shape::new(8, 4).with_divergence(Divergence::DUAL_PATH);
     kernels(&Shape { schedule: Schedule::GreedyThenOldest, path_forwarding: true, ..dual_path }, SHARE);
     let blocks = Shape::new(4, 16).with_divergence(Divergence::BLOCK_STACK);
-    kernels(&Shape { schedule: Schedule::BlockAge, compaction: Compaction::Predict, ..blocks }, SHARE);
+    kernels(&Shape { schedule: Schedule::BlockAge, compaction: Compaction::Predict, slack: 2, ..blocks }, SHARE);
 }
 
 crate::shapes::sweep!("every kernel", some_kernels, all_kernels);

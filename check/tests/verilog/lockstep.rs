@@ -193,12 +193,18 @@ fn block_stack_four_lanes_four_warps() {
         reservations: true,
         compaction: Compaction::Predict,
         capt,
-        slack: 3,
         likely: true,
         schedule: Schedule::BlockSticky,
         ..shape
     };
     kernels_and_more(shape, &["raytrace"], &["gcd", "quicksort"]);
+}
+
+/// Warps that pass control instructions while they are ahead, and are parked.
+#[test]
+fn block_stack_with_slack() {
+    let shape = Shape::new(2, 4).with_divergence(Divergence::BLOCK_STACK);
+    kernels(Shape { compaction: Compaction::Predict, slack: 3, ..shape }, &["collatz"]);
 }
 
 /// Without a prediction, where the only warp of a block goes on at once.

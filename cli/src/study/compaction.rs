@@ -8,7 +8,7 @@ mod tables;
 
 use super::age;
 use super::chart::{Bars, Chart};
-use super::core::CoreArgs;
+use super::core::{CoreArgs, without_jitter};
 use super::draws::{self, Compared, DrawsArgs, Gain, Subject};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
@@ -56,7 +56,8 @@ use std::path::PathBuf;
     mut_arg("issue_interval", |arg| arg.help("Cycles from one issue to the next [default: the paper's, see above]")),
     mut_arg("schedule", |arg| arg.help("Which slot issues when several could [default: the paper's, see above]")),
     mut_arg("levels", |arg| arg.help("Levels of a block's stack: 1 … threads - 1 [default: 128, or as many as can be needed]")),
-    mut_arg("memory_model", |arg| arg.help("Memory behind the cache [default: latency=200,jitter=31; before cycle models without jitter]")),
+    mut_arg("memory_model", |arg| arg.help("Memory behind the cache; none has jitter before cycle models [default: latency=200,jitter=31]")),
+    mut_arg("draws", |arg| arg.default_value("4")),
     mut_arg("likely", |arg| arg.hide(true)),
 )]
 pub struct Compaction {
@@ -71,9 +72,8 @@ pub struct Compaction {
     block_threads: Option<u32>,
     #[command(flatten)]
     core: CoreArgs,
-    /// Draws: the first has inputs and memory of seed 1, the next of seed 2, and so on
-    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    draws: u32,
+    #[command(flatten)]
+    draws: DrawsArgs,
     #[command(flatten)]
     kept: KeptArgs,
     /// Print one JSON object with an array `rows` instead of tables
@@ -141,7 +141,7 @@ struct Row {
     published_efficiency: Option<f64>,
 }
 
-/// Counts are those of all draws together, shares and ratios are of them.
+/// Counts are sums over the draws, shares and ratios are of them; launches, blocks and threads are those of the first.
 #[derive(Clone, Serialize)]
 struct Figures {
     /// With never, or with the model's never.
@@ -306,10 +306,8 @@ impl Compaction {
         for part in &parts {
             let runs = left.split_off(..part.shapes.len() * part.kernels.len()).expect("a run a shape and kernel");
             let options = part.options(self.core.shape.seed);
-            let results = draws::each_as(runs, DrawsArgs { draws: self.draws }, &options, kept.as_ref(), &interrupt)?;
-            // All draws, or why not in the first that failed.
-            let results: Vec<_> = results.into_iter().map(|drawn| drawn.into_iter().collect()).collect();
-            rows.extend(part.rows(&results));
+            let results = draws::each_as(runs, self.draws, &options, kept.as_ref(), &interrupt)?;
+            rows.extend(part.rows(&draws::by_program(&results, part.kernels.len())));
         }
         let shape = &parts[0].shapes[0];
         let issue_interval = self.core.shape.issue_interval.unwrap_or(1);
@@ -319,7 +317,7 @@ impl Compaction {
             warps: shape.warps,
             core: Shape { schedule: Schedule::LooseRoundRobin, issue_interval, ..shape.clone() }.options(),
             block_threads: self.block_threads,
-            draws: self.draws,
+            draws: self.draws.draws,
             means: parts.iter().flat_map(|part| means(part.configuration, &rows)).collect(),
             rows,
         };
@@ -378,8 +376,8 @@ impl Compaction {
     }
 
     fn shape(&self, configuration: &Configuration, variant: &Variant) -> Result<Shape> {
-        let jitter = if variant.steady { 0 } else { draws::JITTER };
-        let shape = self.core.with_jitter(jitter).shape(Divergence::BLOCK_STACK, WARPS)?;
+        let shape = self.core.with_jitter(draws::JITTER).shape(Divergence::BLOCK_STACK, WARPS)?;
+        let shape = if variant.steady { without_jitter(shape) } else { shape };
         let compacts = variant.divergence.capabilities().mixes_warps;
         if let Some(threads) = self.block_threads.filter(|threads| *threads > shape.threads()) {
             bail!("blocks of {threads} threads: the core has {}", shape.threads());
@@ -410,14 +408,18 @@ impl Part {
         MachineOptions { monitors, ..usual(seed) }
     }
 
-    /// A row a kernel and variant, of the results of one variant after the other.
-    fn rows(&self, results: &[Result<Vec<Summary>, String>]) -> Vec<Row> {
+    /// A row a kernel and variant, of the results by kernel and variant.
+    fn rows(&self, results: &[Vec<Result<Vec<Summary>, String>>]) -> Vec<Row> {
         let row = |at: usize, variant: usize| {
-            let result = |variant: usize| results[variant * self.kernels.len() + at].as_ref();
+            let result = |variant: usize| results[at][variant].as_ref();
             let kernel = self.kernels[at].0;
             let variants = self.configuration.variants;
             let is_model = variants[variant].model.is_some();
             let never = variants.iter().position(|variant| variant.model.is_some() == is_model).unwrap_or(0);
+            let figures = |variant: usize, never: usize| {
+                let never = result(never).ok().map(Vec::as_slice);
+                Some(Figures::new(result(variant).ok()?, never, &self.shapes[variant]))
+            };
             Row {
                 of: Subject {
                     study: STUDY,
@@ -428,13 +430,11 @@ impl Part {
                 },
                 config: self.configuration.name,
                 paper: kernel.paper,
-                measured_set: result(0).ok().map(|never| measured_set(draws::average(never, |s| s.simt_efficiency))),
+                measured_set: figures(0, 0).map(|never| measured_set(never.simt_efficiency)),
                 model: is_model,
                 core: self.shapes[variant].options(),
                 issue_interval: self.shapes[variant].issue_interval,
-                figures: result(variant)
-                    .ok()
-                    .map(|drawn| Figures::new(drawn, result(never).ok().map(Vec::as_slice), &self.shapes[variant])),
+                figures: figures(variant, never),
                 failed: result(variant).err().cloned(),
                 published_entries: kernel.entries,
                 published_efficiency: kernel.utilisation,
@@ -577,15 +577,14 @@ mod tests {
             Part { configuration, kernels: kernels.to_vec(), shapes }
         };
         let rows = |part: &Part| {
-            let results = part.configuration.variants.iter().flat_map(|variant| {
-                let divergent = match variant.name {
-                    "tbc+" => Err("stack overflow".into()),
-                    _ if variant.divergence.capabilities().mixes_warps => Ok(block),
-                    _ => Ok(never),
-                };
-                [divergent.map(|s| vec![s]), Ok(vec![never])]
-            });
-            part.rows(&results.collect::<Vec<_>>())
+            let of = |variant: &Variant, set| match variant.name {
+                "tbc+" if set == Set::Divergent => Err("stack overflow".into()),
+                _ if variant.divergence.capabilities().mixes_warps && set == Set::Divergent => Ok(vec![block]),
+                _ => Ok(vec![never]),
+            };
+            let results = [Set::Divergent, Set::Coherent]
+                .map(|set| part.configuration.variants.iter().map(|variant| of(variant, set)).collect());
+            part.rows(&results)
         };
         let rows: Vec<Row> = CONFIGURATIONS.iter().flat_map(|configuration| rows(&part(configuration))).collect();
         Report {

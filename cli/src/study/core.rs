@@ -2,7 +2,7 @@
 
 use crate::shape::ShapeArgs;
 use clap::Args;
-use heddle_simt::{Cache, Coalescing, Divergence, Replay, Shape, Timing};
+use heddle_simt::{Backing, Cache, Coalescing, Divergence, Replay, Shape, Timing};
 
 /// Bytes of input that the largest kernel takes for each thread.
 const INPUT: u32 = 4 << 10;
@@ -41,6 +41,15 @@ const LATENCY: u32 = 200;
 pub struct CoreArgs {
     #[command(flatten)]
     pub shape: ShapeArgs,
+}
+
+/// The core before a memory that answers always as late, as cycle models have it.
+pub fn without_jitter(shape: Shape) -> Shape {
+    let backing = match shape.backing {
+        Backing::Model(timing) => Backing::Model(Timing { jitter: 0, ..timing }),
+        other => other,
+    };
+    Shape { backing, ..shape }
 }
 
 impl CoreArgs {

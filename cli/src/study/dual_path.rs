@@ -8,7 +8,7 @@ mod variants;
 
 use super::age;
 use super::chart::{Bars, Chart};
-use super::core::CoreArgs;
+use super::core::{CoreArgs, without_jitter};
 use super::draws::{self, DrawsArgs, Gain};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
@@ -20,7 +20,7 @@ use crate::output::{ResultFile, print, print_json};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use heddle_check::model::Mechanism;
-use heddle_simt::{Backing, Divergence, PathScheduler, Scoreboard, Shape, Timing};
+use heddle_simt::{Divergence, PathScheduler, Scoreboard, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
 use rows::{Figures, Mean, Row, kernels, mean, of};
@@ -181,14 +181,6 @@ fn units(thresholds: &[u32]) -> Vec<Unit> {
     ];
     let subdivided = thresholds.iter().map(|&threshold| model(&dws(threshold), Mechanism::Subdivision(threshold)));
     cores.into_iter().chain([model(MODEL_STACK, Mechanism::Stack)]).chain(subdivided).collect()
-}
-
-fn without_jitter(shape: Shape) -> Shape {
-    let backing = match shape.backing {
-        Backing::Model(timing) => Backing::Model(Timing { jitter: 0, ..timing }),
-        other => other,
-    };
-    Shape { backing, ..shape }
 }
 
 fn dws(threshold: u32) -> String {

@@ -49,7 +49,8 @@ impl Kept {
             return Ok(None);
         }
         let design = self.design(run)?;
-        let MachineOptions { engine, seed, checks, monitors, max_cycles, wave: _ } = options;
+        // When a hang is looked for changes nothing of what ends.
+        let MachineOptions { engine, seed, checks, monitors, max_cycles, first_look: _, wave: _ } = options;
         let rest = format!(
             "{} {} {:?} {:?} {engine:?} {seed} {checks:?} {} {max_cycles}",
             run.name,

@@ -55,6 +55,9 @@ const STUDY: &str = "locks";
 /// Cycles after which nobody waits for an end.
 const MOST_CYCLES: u64 = 20_000_000;
 
+/// Cycles after which it is asked whether they never come to it: most of these programs hang.
+const FIRST_LOOK: u64 = 1 << 16;
+
 /// A core, and what it is called.
 struct Variant {
     name: String,
@@ -129,7 +132,8 @@ impl Locks {
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
-        let options = MachineOptions { max_cycles: MOST_CYCLES, ..runs::usual(self.shape.seed) };
+        let usual = runs::usual(self.shape.seed);
+        let options = MachineOptions { max_cycles: MOST_CYCLES, first_look: FIRST_LOOK, ..usual };
         let results = draws::each_as(&runs, self.draws, &options, kept.as_ref(), &interrupt)?;
         let mut rows = Vec::new();
         for (kernel, on_cores) in LOCKS.iter().zip(draws::by_program(&results, LOCKS.len())) {

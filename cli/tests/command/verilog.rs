@@ -173,6 +173,25 @@ fn stacks_come_with_their_side_table() {
     assert!(!place.path().join("p/side_table.hex").exists());
 }
 
+/// Bit by bit, what of the side table is read with instructions: above a pc and a bit. A core of one warp has none.
+#[test]
+fn slack_comes_with_what_is_uniform() {
+    let place = Place::new();
+    let slack = "--program 64K --divergence block-stack --compaction predict --slack 2";
+    place.good(&format!("gen collatz --lanes 2 --warps 2 {slack} --out o"));
+    let lines = |name: &str| -> Vec<u64> {
+        let text = fs::read_to_string(place.path().join("o").join(name)).unwrap();
+        text.lines().map(|line| u64::from_str_radix(line, 16).unwrap()).collect()
+    };
+    let [side, uniform] = ["side_table.hex", "uniform.hex"].map(lines);
+    assert_eq!(side.iter().map(|entry| entry >> 15 & 1).collect::<Vec<_>>(), uniform);
+    assert!(uniform.contains(&1) && uniform.contains(&0));
+    place.good(&format!("gen collatz --lanes 2 --warps 1 {slack} --out p"));
+    assert!(!place.path().join("p/uniform.hex").exists());
+    let one = place.good(&format!("run collatz --lanes 2 --warps 1 {slack} --json"));
+    assert!(one.contains("\"cycles\""), "{one}");
+}
+
 /// The bus of a core, without what simulations put on it.
 #[test]
 fn memory_on_a_bus_is_outside() {

@@ -60,7 +60,7 @@ pub struct Shape {
     /// Under [`Compaction::Predict`]: the prediction table.
     pub capt: Capt,
     /// Under [`Compaction::Predict`]: the basic blocks that a warp may be ahead of its block, 1 … 4. It passes what ends
-    /// the others: a branch, or a jump that neither calls nor returns, that is uniform.
+    /// the others: uniform branches, and uniform jumps that neither call nor return.
     pub slack: u32,
     /// Stacks let threads reconverge at likely-convergence points, too.
     pub likely: bool,

@@ -25,7 +25,8 @@ use heddle_simt::csr;
 use heddle_simt::isa::reservation;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Cycles of a launch after which it is looked at for the first time; then, when it has run twice as long.
+/// [`MachineOptions::first_look`](super::MachineOptions::first_look), unless said otherwise: a look takes as long as
+/// many times its cycles, which a program that is known to end in time should not pay for.
 pub const FIRST_LOOK: u64 = 1 << 20;
 
 /// Cycles that are looked at, but no more than the launch has run.

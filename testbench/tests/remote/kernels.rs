@@ -1,7 +1,7 @@
 //! Kernels over undamaged lines.
 
 use crate::bench::{PATIENCE, board, pins, program, run, small, streams};
-use heddle_simt::{Backing, Cache, Coalescing, Divergence, Replay, Shape, Timing};
+use heddle_simt::{Backing, Cache, Coalescing, Compaction, Divergence, Replay, Shape, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device};
 use heddle_testbench::machine::{Machine, MachineOptions};
@@ -68,7 +68,7 @@ fn kernels_run_on_every_kind_of_core() {
         Shape { cache: cache(8), ..wide },
         small(4, 1).with_divergence(Divergence::STACK),
         small(2, 2).with_divergence(Divergence::DUAL_PATH),
-        small(2, 2).with_divergence(Divergence::BLOCK_STACK),
+        Shape { compaction: Compaction::Predict, slack: 2, ..small(2, 2) }.with_divergence(Divergence::BLOCK_STACK),
         Shape { memory: 64 << 10, stack: 256, ..small(64, 1) },
     ]) {
         println!("{}", shape.options());

@@ -135,7 +135,7 @@ pub fn front_end(s: &Shape, m: Builder, i: &CoreIn<Signal>, back: &Backward, sto
             }
         }),
         held: unit.more.mixed.and_then(|mixed| mixed.ahead),
-        slack: unit.more.mixed.and_then(|mixed| mixed.slack),
+        may_pass: unit.more.mixed.and_then(|mixed| mixed.may_pass),
     };
     let issued = m.instance("issue", &issue(s), issue_in);
     buffered.drive(issued.buffered);

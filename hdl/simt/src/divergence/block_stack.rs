@@ -52,7 +52,7 @@ mod state;
 use super::inspect::{Parked, Path, State};
 use super::{
     Capabilities, Culprit, Events, Jump, Mechanism, MixedIn, MixedOut, MoreOut, Outcome, OutcomeKind, Refused, Start,
-    UnitIn, UnitOut, assume_announced, assume_legal, hold,
+    Stop, UnitIn, UnitOut, assume_announced, assume_legal, hold,
 };
 use crate::isa::FaultCause;
 use crate::proof::Proof;
@@ -124,7 +124,7 @@ impl Mechanism for BlockStack {
         Vec::new()
     }
 
-    /// Threads that have arrived at a branch or barrier, those that are being formed into warps, those that have not run
+    /// Threads that have arrived at a branch or barrier, or were ahead and are parked, those that are being formed into warps, those that have not run
     /// since they diverged from others, and those that have come to where they meet others.
     fn parked(&self, s: &Shape, state: &State, block: Range<u32>) -> Vec<Parked> {
         let first = u64::from(block.start);
@@ -138,6 +138,12 @@ impl Mechanism for BlockStack {
             threads.map(|(_, thread)| Parked { thread, waits, pc }).collect::<Vec<_>>()
         };
         let mut found = Vec::new();
+        for slot in block.clone().filter(|&slot| is_parked(s, state, slot)) {
+            let stop = state.word(Stop { valid: 1, pc: s.pc_bits() }, "stops", slot.into());
+            let pc = 4 * stop.pc.low_u64() as u32;
+            let threads = self.runs(s, state, slot).into_iter().flatten();
+            found.extend(threads.map(|thread| Parked { thread, waits: false, pc }));
+        }
         let first_arrived = state.word(Place::shape(s), "places", first);
         if state.register(s.warps, "recorded").bit(block.start) {
             let Place { kind, pc, target, .. } = &first_arrived;
@@ -177,6 +183,22 @@ impl Mechanism for BlockStack {
     }
 
     fn formed(&self, s: &Shape, state: &State, slot: u32) -> Vec<Option<u32>> {
+        if is_parked(s, state, slot) { Vec::new() } else { self.runs(s, state, slot) }
+    }
+
+    fn live_threads(&self, s: &Shape, state: &State) -> u32 {
+        state.register(s.threads(), "live_threads").count_ones()
+    }
+}
+
+/// Whether a slot's warp, which is ahead or was, waits where threads reconverge.
+fn is_parked(s: &Shape, state: &State, slot: u32) -> bool {
+    s.passes() && state.register(s.warps, "parked").bit(slot)
+}
+
+impl BlockStack {
+    /// The thread on each lane of a slot's warp, parked or not; none if it has none.
+    fn runs(&self, s: &Shape, state: &State, slot: u32) -> Vec<Option<u32>> {
         if !state.register(s.warps, "running").bit(slot) {
             return Vec::new();
         }
@@ -187,10 +209,6 @@ impl Mechanism for BlockStack {
             home * s.lanes + lane
         };
         (0..s.lanes).map(|lane| mask.bit(lane).then(|| thread(lane))).collect()
-    }
-
-    fn live_threads(&self, s: &Shape, state: &State) -> u32 {
-        state.register(s.threads(), "live_threads").count_ones()
     }
 }
 
@@ -234,7 +252,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let forming = store.form(forms, &acting, mixed.quiet);
     let steer = store.run(&starts, &arrival, &forming);
     store.follow(&starts, &arrival, &acting, &forming);
-    store.follow_ahead(&arrival, &acting, &forming, mixed.restart);
+    let released = store.follow_ahead(&arrival, &acting, &forming, mixed.restart);
     store.probe_outcome(&arrival);
     store.probe_stack(&acting);
 
@@ -271,6 +289,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let formed_where_one_runs = forms & store.running.q.select(forming.into, 1);
     m.assert("a_warp_is_formed_where_none_runs", had_refused.q | !formed_where_one_runs);
     if s.predicts() {
+        m.assert("who_is_released_runs", had_refused.q | !released.any() | acting.forms);
         let part_ahead = acting.due.slots & is_ahead & !store.whole_slots();
         let all_meet = acting.forms & acting.comes.mask.eq(acting.due.live);
         m.assert("who_is_ahead_where_all_meet_is_a_static_warp", had_refused.q | !(all_meet & part_ahead.any()));
@@ -283,7 +302,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         homes: issued.homes,
         written_homes: s.homes_bits().and_then(|_| store.warps.read(mixed.written).homes),
         ahead: s.predicts().then_some(is_ahead),
-        slack: store.may_pass(),
+        may_pass: store.may_pass(),
         jump: jump(&store, &arrival, &mixed),
     };
     let out = UnitOut {

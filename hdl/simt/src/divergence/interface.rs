@@ -479,8 +479,8 @@ pub struct MixedOut<T> {
     pub written_homes: Option<T>,
     /// One bit per slot: its warp is ahead, and must not issue a control instruction.
     pub ahead: Option<T>,
-    /// One bit per slot: but for one that it may [pass](crate::shape::Shape::slack).
-    pub slack: Option<T>,
+    /// One bit per slot: but for one that [passes](crate::shape::Shape::slack), which it may issue.
+    pub may_pass: Option<T>,
     /// The target of the `jalr` in stage 8, if a warp of the block has arrived at it.
     pub jump: Jump<T>,
 }

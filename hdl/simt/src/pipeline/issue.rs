@@ -118,7 +118,7 @@ pub struct IssueIn<T> {
     /// One bit per slot: but for one that passes.
     #[width(s.slots())]
     #[when(s.passes())]
-    pub slack: Option<T>,
+    pub may_pass: Option<T>,
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -271,8 +271,8 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
         .map(|(name, bits)| m.pipe(&format!("first_{name}"), bits));
         let branch = head.branch.map(|bits| m.pipe("first_branch", bits));
         let passes = head.passes.map(|bits| m.pipe("first_passes", bits));
-        let slack = i.slack.zip(passes).map(|(slack, passes)| slack & passes);
-        let held = i.held.map(|held| slack.map_or(held, |slack| held & !slack));
+        let goes = i.may_pass.zip(passes).map(|(may_pass, passes)| may_pass & passes);
+        let held = i.held.map(|held| goes.map_or(held, |goes| held & !goes));
         let no = |condition: Signal| (!condition).repeat(s.slots());
         // Cycles that are left of the last issue's.
         let turns = (s.issue_interval > 1).then(|| m.reg("turns_left", s.issue_interval.ilog2()).reset(0u32));
@@ -301,16 +301,10 @@ pub fn issue(s: &Shape) -> TypedModule<IssueIn<Width>, IssueOut<Signal>> {
 
         wire!(unit = registers_ok.q & (no_room | no(open)));
         let scoreboard = filled & !registers_ok.q;
-        let waits_for_unit = registers_ok.q & !unit & !ready;
+        let held_back = registers_ok.q & !unit & !ready;
         let loads = (registers_ok.q & answers).any() & !i.load_room;
-        let idle = Idle {
-            filled,
-            scoreboard,
-            unit,
-            held: waits_for_unit,
-            loads,
-            turn: (s.issue_interval > 1).then_some(turn),
-        };
+        let idle =
+            Idle { filled, scoreboard, unit, held: held_back, loads, turn: (s.issue_interval > 1).then_some(turn) };
         cover_waits(m, &i, &idle, registers_ok.q, [accesses, answers, divide, control]);
         m.cover("several_could_issue", (ready & !choice).any() & open);
         m.cover("replay", (replay.q & choice).any());

@@ -44,6 +44,15 @@ fn what_a_divergence_unit_does_not_have_is_refused() {
     );
     let exact = |divergence| Shape { scoreboard: Scoreboard::Exact, ..with(divergence) };
     assert!(error(exact(Divergence::ARBITER)).starts_with("scoreboard = exact: divergence = arbiter has one path"));
+    let slack = |slack, divergence| Shape { slack, ..with(divergence) };
+    assert_eq!(error(slack(2, Divergence::STACK)), "slack = 2: divergence = stack forms no warps");
+    let needed = "slack = 2: compaction = skip-uniform lets no warp go ahead";
+    assert_eq!(error(slack(2, Divergence::BLOCK_STACK)), needed);
+    let predict = |blocks| Shape { compaction: Compaction::Predict, ..slack(blocks, Divergence::BLOCK_STACK) };
+    for blocks in [0, 5] {
+        assert_eq!(error(predict(blocks)), format!("slack = {blocks}: must be from 1 to 4"));
+    }
+    assert_eq!(predict(4).check(), Ok(()));
     let dual_path = || with(Divergence::DUAL_PATH);
     for (shape, wrong) in [
         (Shape { unresolved: 0, ..dual_path() }, "unresolved = 0: must be from 1 to 2"),

@@ -3,9 +3,9 @@
 //!
 //! A warp that a branch does not part runs on at once, *ahead* of its block; and so does one that is parted, with the
 //! side that goes first, where the [prediction table](mod@super::capt) says that forming warps is not worth it. A warp
-//! that is ahead gets no further than its next control instruction, or with [`slack`](super::slack) a later one, which
-//! is held back until its threads are the top; then it goes on as one of the top's warps. Jumps are always waited for. When a side becomes the top, the table
-//! learns whether its threads fit into fewer warps than they came in.
+//! that is ahead gets no further than its next control instruction, or with [`slack`](super::slack) a later one, which is
+//! held back until its threads are the top; then it goes on as one of the top's warps. Jumps that may diverge are always
+//! waited for. When a side becomes the top, the table learns whether its threads fit into fewer warps than they came in.
 //!
 //! A warp that comes as a whole to where the branch's threads meet goes past that, too, unless the top's threads meet
 //! there, or it is the branch's likely point. If no thread of the block goes the other way, it is one of the top's when
@@ -195,7 +195,8 @@ impl Ahead {
         Branch { pc, warps: taken.mux(came.taken, came.rest) }
     }
 
-    /// What follows from what a warp does (which `passes`, and `parks`, or not), from the threads that go ahead with it, and from what the stack does.
+    /// What follows from what a warp does (which `passes`, and `parks`, or not), from the threads that go ahead with it, and from what the stack does. One
+    /// bit per slot: its warp is ahead no longer.
     pub fn follows(
         &self,
         m: Builder,
@@ -203,7 +204,7 @@ impl Ahead {
         (passes, parks): (Signal, Signal),
         turn: Turn,
         restart: Signal,
-    ) {
+    ) -> Signal {
         let Arriving { outcome, parting, splits, block, is_first, .. } = *arriving;
         if let Some(slack) = &self.slack {
             slack.follows(&self.s, outcome.slot, (going, arriving.top), (passes, parks));
@@ -261,9 +262,9 @@ impl Ahead {
         m.cover("second_side_is_ahead", begins & apart & (of_block & self.slots.q & !released).any());
         m.cover("goes_on_with_a_level", pops & to_sibling & released.any());
         m.cover("goes_on_with_a_group", pops & to_outer & released.any());
-        m.assert("who_is_released_runs", !released.any() | forms);
         m.assert("those_ahead_of_a_group_do_not_meet_again", !(pops & turn.arrives_again & released.any()));
         m.cover("all_were_ahead", forms & !(turn.threads & !self.threads.q).any());
+        released
     }
 
     /// Nobody is in two warps.

@@ -60,14 +60,15 @@ impl Store {
         live.next((live.q | begins_live) & !moved.only_if(exits));
     }
 
-    /// What follows for those that are ahead.
-    pub fn follow_ahead(&self, arrival: &Arrival, acting: &Acting, forming: &Forming, restart: Signal) {
+    /// What follows for those that are ahead. One bit per slot: its warp is ahead no longer.
+    pub fn follow_ahead(&self, arrival: &Arrival, acting: &Acting, forming: &Forming, restart: Signal) -> Signal {
         let Store { m, running, live, .. } = self;
-        if let (Some(ahead), Some(going), Some(turn)) = (&self.ahead, arrival.going, acting.turn) {
-            ahead.check(*m, Others { running: running.q, live: live.q, forming: forming.threads });
-            let goes = self.spread(going.side.mask, arrival.of_slot.warp.homes, arrival.arriving.outcome.slot);
-            let passes = (arrival.passes, arrival.parks);
-            ahead.follows(*m, (&arrival.arriving, going, goes), passes, turn, restart);
-        }
+        let (Some(ahead), Some(going), Some(turn)) = (&self.ahead, arrival.going, acting.turn) else {
+            return self.ahead_slots();
+        };
+        ahead.check(*m, Others { running: running.q, live: live.q, forming: forming.threads });
+        let goes = self.spread(going.side.mask, arrival.of_slot.warp.homes, arrival.arriving.outcome.slot);
+        let passes = (arrival.passes, arrival.parks);
+        ahead.follows(*m, (&arrival.arriving, going, goes), passes, turn, restart)
     }
 }

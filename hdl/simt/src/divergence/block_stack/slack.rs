@@ -1,13 +1,13 @@
 //! Warps that are ahead of their block for more than one basic block: [`Shape::slack`].
 //!
-//! A warp that is [`ahead`](super::ahead) passes control instructions that cannot part it: branches and jumps that the side
-//! table calls uniform, but for calls and returns. It stays ahead, of the same threads. What it must not pass is where
-//! threads reconverge: those of the branch that it is ahead of, or of the top from then; which it will be, it does not
-//! know. Where it comes to one of those places by a branch it is *parked* there, and is as one that arrives when it
-//! is ahead no longer: that outcome is made here, in a cycle without another.
+//! A warp that is [`ahead`](super::ahead) passes control instructions that cannot part it: branches and jumps that the
+//! side table calls uniform, but for calls and returns. It stays ahead, of the same threads. What it must not pass is a
+//! place where threads reconverge. When it is released, its block's top has the places of the branch that it was ahead
+//! of, or those that the top had then; so it stops at either. Where it comes to one by a branch it is *parked*, and as
+//! soon as it is released it arrives there: that outcome is made here, in a cycle without another.
 //!
-//! An outcome may be under way while its warp is released. The words of the block that change then are those of the
-//! outcome ([`Store::announce`]).
+//! An outcome may be under way while its warp is released. What the block's top is then comes with it
+//! ([`TopBegins`](super::state::TopBegins)).
 
 use super::super::levels::{Top, is_at_point, stop_of};
 use super::super::{Announced, Outcome, OutcomeKind, Side, Stop};

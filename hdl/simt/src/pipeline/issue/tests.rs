@@ -96,7 +96,7 @@ struct Around {
     bubble: bool,
     /// One bit per slot: its warp is ahead, and may pass.
     held: u64,
-    slack: u64,
+    may_pass: u64,
 }
 
 impl Bench {
@@ -144,7 +144,7 @@ impl Bench {
             bubble: a.bubble.into(),
             pairs: None,
             held: self.s.predicts().then(|| a.held.into()),
-            slack: self.s.passes().then(|| a.slack.into()),
+            may_pass: self.s.passes().then(|| a.may_pass.into()),
         });
         let out = self.t.peek();
         self.check_views(&out);
@@ -157,7 +157,7 @@ impl Bench {
             !waits.contains(&true)
         };
         let bit = |bits: u64, w: u32| bits >> w & 1 == 1;
-        let may_pass = |w: u32, i: &Instruction| self.s.passes() && i.passes && bit(a.slack, w);
+        let may_pass = |w: u32, i: &Instruction| self.s.passes() && i.passes && bit(a.may_pass, w);
         let is_ahead = |w: u32| self.s.predicts() && bit(a.held, w);
         let held = |w: u32, i: &Instruction| i.control && (a.hold || (is_ahead(w) && !may_pass(w, i)));
         let head = |w: u32| self.buffers[w as usize].front();
@@ -270,7 +270,7 @@ fn random_traffic_keeps_order_and_loses_nothing() {
                 hold: r.u8(..4) == 0,
                 bubble: r.u8(..8) == 0,
                 held: r.u64(..) & bench.mask(),
-                slack: r.u64(..) & bench.mask(),
+                may_pass: r.u64(..) & bench.mask(),
             };
             pushed += u32::from(push.is_some());
             issued += u32::from(bench.cycle(&around).is_some());

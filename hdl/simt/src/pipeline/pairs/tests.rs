@@ -75,7 +75,7 @@ fn random_traffic(path_scheduler: PathScheduler, replay: Replay, unresolved: u32
         starts: None,
         group: None,
         held: None,
-        slack: None,
+        may_pass: None,
         clear: s.slots(),
         access_room: 1,
         load_room: 1,
