@@ -97,7 +97,29 @@ fn capri(report: &Report) -> String {
     format!(
         "`capri-latest-32` does {ours} on the divergent set, the paper's {paper}. Coherent kernels that lose more than \
          {least} with it in every draw, the paper's most: {losing}. With two basic blocks of slack, which the paper does not \
-         have, it is {with_slack}, and those that lose are: {still_losing}."
+         have, it is {with_slack}, and those that lose are: {still_losing}.\n\n{}",
+        over_tbc(report, "capri-latest-32")
+    )
+}
+
+/// On which kernels a variant does more than thread block compaction in every draw, and on which less.
+fn over_tbc(report: &Report, variant: &str) -> String {
+    let kernels: Vec<(&str, Gain)> = kernels(report, Name::CapriPaper)
+        .filter_map(|rows| {
+            let gains =
+                |variant: &str| rows.iter().find(|row| row.of.variant == variant)?.figures.as_ref()?.gains.as_ref();
+            Some((rows[0].kernel(), Gain::paired(gains("tbc+")?, gains(variant)?)))
+        })
+        .collect();
+    let list = |is: fn(&Gain) -> bool| {
+        let those = kernels.iter().filter(|(_, gain)| is(gain));
+        let texts: Vec<String> = those.map(|(kernel, gain)| format!("`{kernel}` ({})", gain.with_range())).collect();
+        if texts.is_empty() { "none".into() } else { texts.join(", ") }
+    };
+    format!(
+        "Kernels on which it does more than `tbc+` in every draw: {}; less in every draw: {}.",
+        list(|gain| gain.least > 1.0),
+        list(|gain| gain.greatest < 1.0)
     )
 }
 
