@@ -101,7 +101,8 @@ pub struct Watched {
     group: u32,
     /// By slot; of blocks, their first.
     blocks: Vec<Block>,
-    /// Branches that the warp of a slot has passed since it was formed; and while it is ahead.
+    /// Branches that the warp of a slot has passed since it was formed; and those that are not yet of its block, since it
+    /// was ahead there.
     passed: Vec<usize>,
     passed_ahead: Vec<Vec<Passing>>,
     /// Whether the warps that are being formed are those of a compaction.
@@ -235,9 +236,11 @@ impl Watched {
         let [first, count] = places.acting.map(|probe| engine.probe(probe).low_u64() as usize);
         let released = places.released.map_or(0, |probe| engine.probe(probe).low_u64());
         if begins {
-            let with_block = |slot: &usize| !self.places.is_ahead(engine, *slot);
-            let slots: Vec<usize> = (first..first + self.group as usize).filter(with_block).collect();
-            slots.into_iter().for_each(|slot| self.joins(slot));
+            for slot in first..first + self.group as usize {
+                if !self.places.is_ahead(engine, slot) {
+                    self.joins(slot);
+                }
+            }
         }
         let block = &mut self.blocks[first];
         let mut before = to_sibling.then(|| block.siblings[count - 1]);

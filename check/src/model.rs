@@ -164,14 +164,8 @@ impl Model {
         self.paths += counts.paths;
         s.avg_path = self.paths as f64 / s.warp_instructions.max(1) as f64;
         s.most_paths = s.most_paths.max(counts.most_paths);
-        s.idle.divergence += counts.idle.divergence;
-        s.idle.interval += counts.idle.interval;
-        s.idle.memory += counts.idle.memory;
-        s.idle.scoreboard += counts.idle.scoreboard;
-        s.idle.barrier += counts.idle.barrier;
-        s.idle.no_instruction += counts.idle.no_instruction;
-        let issues = s.issues.get_or_insert_default();
-        issues.0.iter_mut().zip(counts.issues.0).for_each(|(all, more)| *all += more);
+        s.idle += counts.idle;
+        *s.issues.get_or_insert_default() += counts.issues;
         s.accesses += memory.accesses;
         s.parts += memory.parts;
         if let Some(visits) = memory.visits() {

@@ -231,13 +231,15 @@ impl Counted {
         s.cycles += counts.cycles;
         s.thread_instructions += counts.committed;
         s.warp_instructions += counts.issued;
-        s.idle.no_instruction += counts.idle_no_instruction;
-        s.idle.divergence += counts.idle_divergence;
-        s.idle.interval += counts.idle_interval.unwrap_or_default();
-        s.idle.scoreboard += counts.idle_scoreboard;
-        s.idle.memory += counts.idle_memory;
-        s.idle.barrier += counts.idle_barrier;
-        s.idle.nothing_live += cycles.saturating_sub(counts.cycles);
+        s.idle += IdleCycles {
+            no_instruction: counts.idle_no_instruction,
+            divergence: counts.idle_divergence,
+            interval: counts.idle_interval.unwrap_or_default(),
+            scoreboard: counts.idle_scoreboard,
+            memory: counts.idle_memory,
+            barrier: counts.idle_barrier,
+            nothing_live: cycles.saturating_sub(counts.cycles),
+        };
         s.accesses += counts.accesses;
         s.parts += counts.parts;
         self.schedulable += counts.schedulable;
@@ -248,13 +250,14 @@ impl Counted {
         s.cct_extractions += counts.extracts;
         s.cct_swaps += counts.swaps;
         if let Some(released) = &counts.released {
-            let c = s.convergence.get_or_insert_default();
-            c.complete += released.complete;
-            c.threshold += released.threshold;
-            c.stuck += released.stuck;
-            c.patience += released.patience;
-            c.fell_through += released.fell_through;
-            c.gave_way += counts.gave_way.unwrap_or_default();
+            *s.convergence.get_or_insert_default() += Convergence {
+                complete: released.complete,
+                threshold: released.threshold,
+                stuck: released.stuck,
+                patience: released.patience,
+                fell_through: released.fell_through,
+                gave_way: counts.gave_way.unwrap_or_default(),
+            };
         }
         if let Some(gave_way) = counts.gave_way {
             *s.gave_way.get_or_insert_default() += gave_way;

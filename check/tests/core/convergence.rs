@@ -290,13 +290,7 @@ fn spinning_programs_end_with_any_hints() {
                     if name == "lock" {
                         assert_eq!(word(&mut machine, COUNT), shape.threads());
                     }
-                    let c = counts(&machine);
-                    total.complete += c.complete;
-                    total.threshold += c.threshold;
-                    total.stuck += c.stuck;
-                    total.patience += c.patience;
-                    total.gave_way += c.gave_way;
-                    total.fell_through += c.fell_through;
+                    total += counts(&machine);
                 }
             }
             println!("{}: {total:?}", shape.options());

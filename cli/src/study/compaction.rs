@@ -56,7 +56,9 @@ use std::path::PathBuf;
     mut_arg("issue_interval", |arg| arg.help("Cycles from one issue to the next [default: the paper's, see above]")),
     mut_arg("schedule", |arg| arg.help("Which slot issues when several could [default: the paper's, see above]")),
     mut_arg("levels", |arg| arg.help("Levels of a block's stack: 1 … threads - 1 [default: 128, or as many as can be needed]")),
-    mut_arg("memory_model", |arg| arg.help("Memory behind the cache; none has jitter before cycle models [default: latency=200,jitter=31]")),
+    mut_arg("memory_model", |arg| arg.help(
+        "Memory behind the cache; none has jitter before cycle models [default: latency=200,jitter=31]"
+    )),
     mut_arg("draws", |arg| arg.default_value("4")),
     mut_arg("likely", |arg| arg.hide(true)),
 )]
@@ -416,10 +418,8 @@ impl Part {
             let variants = self.configuration.variants;
             let is_model = variants[variant].model.is_some();
             let never = variants.iter().position(|variant| variant.model.is_some() == is_model).unwrap_or(0);
-            let figures = |variant: usize, never: usize| {
-                let never = result(never).ok().map(Vec::as_slice);
-                Some(Figures::new(result(variant).ok()?, never, &self.shapes[variant]))
-            };
+            let drawn = |variant: usize| result(variant).ok().map(Vec::as_slice);
+            let on_stack = drawn(0).and_then(|never| Summary::together(never, self.shapes[0].lanes));
             Row {
                 of: Subject {
                     study: STUDY,
@@ -430,11 +430,11 @@ impl Part {
                 },
                 config: self.configuration.name,
                 paper: kernel.paper,
-                measured_set: figures(0, 0).map(|never| measured_set(never.simt_efficiency)),
+                measured_set: on_stack.map(|never| measured_set(never.simt_efficiency)),
                 model: is_model,
                 core: self.shapes[variant].options(),
                 issue_interval: self.shapes[variant].issue_interval,
-                figures: figures(variant, never),
+                figures: drawn(variant).map(|draws| Figures::new(draws, drawn(never), &self.shapes[variant])),
                 failed: result(variant).err().cloned(),
                 published_entries: kernel.entries,
                 published_efficiency: kernel.utilisation,

@@ -60,7 +60,7 @@ impl Reconvergence<u64> {
         let pc = s.pc_bits();
         let word = u128::from(rpc)
             | u128::from(returns) << pc
-            | u128::from(uniform) << (pc + 1)
+            | u128::from(uniform) << Self::uniform_bit(s)
             | u128::from(likely) << (pc + 2)
             | u128::from(likely_pc) << (pc + 3);
         Bits::from_limbs(&[word as u64, (word >> 64) as u64])

@@ -83,12 +83,7 @@ fn capri(report: &Report) -> String {
         let mean = report.means.iter().find(|mean| (mean.config, mean.by, mean.set, mean.variant) == wanted);
         let coherent = report.rows.iter().filter(|row| row.is_of(Name::CapriPaper, variant) && row.set() == "coherent");
         let lost = |row: &Row| Some((row.kernel(), row.figures.as_ref()?.compared.gain()?));
-        let losing: Vec<String> = coherent
-            .filter_map(lost)
-            .filter(|(_, gain)| gain.greatest < 1.0 - COHERENT_LOSS)
-            .map(|(kernel, gain)| format!("`{kernel}` ({})", gain.with_range()))
-            .collect();
-        let losing = if losing.is_empty() { "none".into() } else { losing.join(", ") };
+        let losing = listed(coherent.filter_map(lost).filter(|(_, gain)| gain.greatest < 1.0 - COHERENT_LOSS));
         (ranged(mean.and_then(Mean::gain)), percent(mean.and_then(|mean| mean.published), gain), losing)
     });
     let (ours, paper, losing) = without;
@@ -111,16 +106,18 @@ fn over_tbc(report: &Report, variant: &str) -> String {
             Some((rows[0].kernel(), Gain::paired(gains("tbc+")?, gains(variant)?)))
         })
         .collect();
-    let list = |is: fn(&Gain) -> bool| {
-        let those = kernels.iter().filter(|(_, gain)| is(gain));
-        let texts: Vec<String> = those.map(|(kernel, gain)| format!("`{kernel}` ({})", gain.with_range())).collect();
-        if texts.is_empty() { "none".into() } else { texts.join(", ") }
-    };
+    let list = |is: fn(&Gain) -> bool| listed(kernels.iter().copied().filter(|(_, gain)| is(gain)));
     format!(
         "Kernels on which it does more than `tbc+` in every draw: {}; less in every draw: {}.",
         list(|gain| gain.least > 1.0),
         list(|gain| gain.greatest < 1.0)
     )
+}
+
+/// Kernels with their gains, or that there are none.
+fn listed<'a>(gains: impl Iterator<Item = (&'a str, Gain)>) -> String {
+    let texts: Vec<String> = gains.map(|(kernel, gain)| format!("`{kernel}` ({})", gain.with_range())).collect();
+    if texts.is_empty() { "none".into() } else { texts.join(", ") }
 }
 
 fn configurations(report: &Report) -> impl Iterator<Item = &'static Configuration> {

@@ -124,8 +124,8 @@ impl Mechanism for BlockStack {
         Vec::new()
     }
 
-    /// Threads that have arrived at a branch or barrier, or were ahead and are parked, those that are being formed into warps, those that have not run
-    /// since they diverged from others, and those that have come to where they meet others.
+    /// Threads that have arrived at a branch or barrier, or were ahead and are parked, those that are being formed into
+    /// warps, those that have not run since they diverged from others, and those that have come to where they meet others.
     fn parked(&self, s: &Shape, state: &State, block: Range<u32>) -> Vec<Parked> {
         let first = u64::from(block.start);
         // A lane's warps are side by side.
@@ -276,8 +276,8 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         m.cover("barrier", acting.due.barrier);
     }
 
-    let is_parked = parked.map_or(never, |(_, waits)| waits.any());
-    wire!(put_off = formed.valid | (start.valid & !start_ready) | is_parked);
+    let resumes = parked.map_or(never, |(_, waits)| waits.any());
+    wire!(put_off = formed.valid | (start.valid & !start_ready) | resumes);
     let (hold, _) = hold(m, outcome.valid, |_| put_off);
     let issued = store.warps.read(i.issue_slot);
     let refusal = refused(&store, &arrival, &acting);

@@ -110,7 +110,7 @@ impl Store {
         wire!(pops_next = must_pop & left.any());
         wire!(forms_next = acts & !must_pop);
 
-        let now_ends = Ends { rpc: comes.rpc, likely: comes.likely };
+        let now_ends = Ends::of(comes);
         let first_ends = m.zero(Ends { rpc: Rpc::shape(s), likely: comes.likely.map(|_| Likely::shape(wide)) });
         let of = acts.mux(at, self.block_of(starts.slot));
         self.ends.write(acts | starts.valid, of, acts.mux(now_ends, first_ends));

@@ -9,6 +9,7 @@
 //! An outcome may be under way while its warp is released. What the block's top is then comes with it
 //! ([`TopBegins`](super::state::TopBegins)).
 
+use super::super::interface::OfSlot;
 use super::super::levels::{Top, is_at_point, stop_of};
 use super::super::{Announced, Outcome, OutcomeKind, Side, Stop};
 use super::ahead::{Going, nearer};
@@ -25,15 +26,6 @@ struct Both<T> {
     branchs: Ends<T>,
     #[width(Ends::shape(s))]
     tops: Ends<T>,
-}
-
-/// The slot whose warp goes on from where it was parked.
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-#[widths(s: &Shape)]
-struct Resumed<T> {
-    valid: T,
-    #[width(s.warp_bits())]
-    slot: T,
 }
 
 /// What a warp that passes comes to.
@@ -54,7 +46,8 @@ pub struct Slack {
     pub parked: Reg<Signal>,
     /// By slot: the control instructions that its warp has passed.
     passed: Vec<Reg<Signal>>,
-    resumed: Reg<Resumed<Signal>>,
+    /// The slot whose warp goes on from where it was parked.
+    resumed: Reg<OfSlot<Signal>>,
     after: Reg<Signal>,
 }
 
@@ -67,7 +60,7 @@ impl Slack {
             of_slot: m.reg("ahead_of_slot", both),
             parked: m.reg("parked", s.warps).reset(0u32),
             passed: (0..s.warps).map(passed).collect(),
-            resumed: m.reg("resumed", Resumed::shape(s)).reset_zero(),
+            resumed: m.reg("resumed", OfSlot::shape(s)).reset_zero(),
             after: m.reg("resumed_after", s.warps).reset(0u32),
         }
     }
@@ -79,7 +72,7 @@ impl Slack {
 
     /// One bit per slot: its warp is parked, and `ahead` no longer, and does not go on in this cycle.
     pub fn waits(&self, s: &Shape, ahead: Signal) -> Signal {
-        self.parked.q & !ahead & !self.resumed.q.slot.decode(s.warps).only_if(self.resumed.q.valid)
+        self.parked.q & !ahead & !self.resumed.q.slots(s)
     }
 
     /// A warp that is ahead comes to `to` and goes on.
@@ -100,16 +93,14 @@ impl Slack {
         (going, top): (Going, Top<Signal>),
         (passes, parks): (Signal, Signal),
     ) {
-        let ends = |top: Top<Signal>| Ends { rpc: top.rpc, likely: top.likely };
-        self.both.write(going.goes, slot, Both { branchs: ends(going.at), tops: ends(top) });
+        self.both.write(going.goes, slot, Both { branchs: Ends::of(going.at), tops: Ends::of(top) });
         for (number, passed) in (0..).zip(&self.passed) {
             let here = slot.eq(number);
             let goes = going.goes & here;
             passed.next_if(goes | (passes & here), (passed.q + 1).only_if(!goes));
         }
-        let Resumed { valid, slot: resumed } = self.resumed.q;
-        self.parked
-            .next((self.parked.q | slot.decode(s.warps).only_if(parks)) & !resumed.decode(s.warps).only_if(valid));
+        let parks = OfSlot { valid: parks, slot };
+        self.parked.next((self.parked.q | parks.slots(s)) & !self.resumed.q.slots(s));
     }
 }
 
@@ -150,7 +141,7 @@ impl Store {
         let valid = waits.any() & !announced.valid;
         slack.after.next_if(valid, places_above(choice));
         let slot = announced.valid.mux(announced.slot, choice.one_hot_index());
-        slack.resumed.next(Resumed { valid, slot });
+        slack.resumed.next(OfSlot { valid, slot });
         slack.of_slot.next(slack.both.read(slot));
         m.cover("goes_on_from_where_it_was_parked", slack.resumed.q.valid);
         let [call, ret] = [announced.call, announced.ret].map(|told| told & announced.valid);
@@ -161,7 +152,7 @@ impl Store {
     pub fn outcome(&self, told: Outcome<Signal>) -> Outcome<Signal> {
         let Store { m, .. } = self;
         let Some(slack) = self.slack() else { return told };
-        let Resumed { valid, slot } = slack.resumed.q;
+        let OfSlot { valid, slot } = slack.resumed.q;
         m.assert("one_outcome_at_a_time", !(valid & told.valid));
         let warp = self.of_slot.q.warp;
         let here = Side { mask: warp.mask, pc: self.stops.read(slot).pc };

@@ -139,6 +139,12 @@ pub struct Ends<T> {
     pub likely: Option<Likely<T>>,
 }
 
+impl Ends<Signal> {
+    pub fn of(top: Top<Signal>) -> Ends<Signal> {
+        Ends { rpc: top.rpc, likely: top.likely }
+    }
+}
+
 impl Ends<Width> {
     pub fn shape(s: &Shape) -> Ends<Width> {
         let Top { rpc, likely, .. } = Top::shape(&as_one_warp(s));
