@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Builds the tests and runs each in a process of its own, as many at a time as there are processors.
+"""Builds the tests and runs each in a process of its own, one more at a time than there are processors: some wait for what
+they started.
 
 usage: run.py [--without PATTERN]... [CARGO ARGUMENT]...
 
@@ -125,7 +126,7 @@ def main(arguments):
     tests.sort(key=first, reverse=True)
     started = time.monotonic()
     shown = time.monotonic()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count() + 1) as pool:
         try:
             for number, ended in enumerate(as_completed([pool.submit(run, test) for test in tests]), 1):
                 test = ended.result()

@@ -62,7 +62,7 @@ use ahead::Arriving;
 use arrive::Arrival;
 use heddle_hdl::Errors;
 use heddle_hdl::prelude::*;
-use state::{Ends, Formed, Held, OfSlot, Place, PlaceKind, Store, Warp, as_one_warp};
+use state::{Count, Ends, Formed, Held, OfSlot, Place, PlaceKind, Store, Warp, as_one_warp};
 use std::ops::Range;
 
 /// Levels of a block's stack.
@@ -162,7 +162,7 @@ impl Mechanism for BlockStack {
         let mut meets = Vec::new();
         let mut rpc = state.word(Ends::shape(s), "ends", first).rpc.pc;
         let most = block_levels(s);
-        let count = state.word(count_width(most), "counts", first).low_u64().min(most.into());
+        let count = state.word(Count::shape(s), "counts", first).now.low_u64().min(most.into());
         for level in (0..count).rev() {
             let held = state.word(Held::shape(&as_one_warp(s)), "levels", first << index_width(most) | level);
             if held.sibling == 1 {
@@ -315,7 +315,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
         steer,
         hold,
         more: MoreOut { refused, mixed: Some(mixed_out), ..MoreOut::NONE },
-        events: Events { levels: acting.left.zext(s.levels_bits()).only_if(acting.acts), ..Events::none(m, s) },
+        events: Events { levels: acting.left.now.zext(s.levels_bits()).only_if(acting.acts), ..Events::none(m, s) },
     };
     let (of_slot, levels) = (arrival.of_slot, acting.levels);
     let (parked, may_pass) = (parked.map_or(no_slot, |(parked, _)| parked), store.may_pass().unwrap_or(no_slot));

@@ -105,8 +105,9 @@ pub struct Gathering<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Pop<T> {
-    /// The new top.
+    /// The new top; none of its threads is left.
     pub top: Top<T>,
+    pub nobody: T,
     /// The likely point outside of the level.
     pub outer: Likely<T>,
     pub to_sibling: T,
@@ -246,18 +247,33 @@ pub fn has_likely(s: &Shape) -> bool {
     s.likely && s.lanes > 1
 }
 
+/// What pcs and depths say of the sides of a branch, if it parts the top's threads.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Compared<T> {
+    /// They are two places.
+    pub apart: T,
+    /// The branch's threads reconverge where the top's do.
+    pub same_group: T,
+    /// A side is where the branch's threads reconverge.
+    pub taken_is_there: T,
+    pub rest_is_there: T,
+    /// A side is where the top's threads do.
+    pub taken_is_at_tops: T,
+    pub rest_is_at_tops: T,
+    /// With [`Shape::likely`]: the branch makes a likely point.
+    #[when(has_likely(s))]
+    pub gathers: Option<T>,
+    /// The side that does not take the branch is at the one that the sides have, and so goes first.
+    #[when(has_likely(s))]
+    pub rest_first: Option<T>,
+}
+
 /// What would become of the sides of a branch if it parted the top's threads.
 #[derive(Clone, Copy)]
 pub struct Sides {
-    /// The branch's threads reconverge where the top's do; and where they reconverge.
-    pub same_group: Signal,
+    /// Where they reconverge.
     pub meeting: Rpc<Signal>,
-    /// A side is there already.
-    pub taken_is_there: Signal,
-    pub rest_is_there: Signal,
-    /// A side is where the top's threads reconverge.
-    pub taken_is_at_tops: Signal,
-    pub rest_is_at_tops: Signal,
     /// The branch makes a likely point; and the one that the sides have, if any, whose level is not known.
     pub gathers: Signal,
     pub towards: Likely<Signal>,
@@ -266,38 +282,67 @@ pub struct Sides {
     pub taken_first: Signal,
 }
 
-/// Of an outcome of the top's threads, whose taken threads have this call depth afterwards.
-pub fn sides(m: Builder, s: &Shape, outcome: &Outcome<Signal>, taken_depth: Signal, top: &Top<Signal>) -> Sides {
+/// Compares the sides of an outcome of the top's threads, whose taken threads have this call depth afterwards.
+pub fn compare(
+    m: Builder,
+    s: &Shape,
+    outcome: &Outcome<Signal>,
+    taken_depth: Signal,
+    top: &Top<Signal>,
+) -> Compared<Signal> {
     let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
     let (taken, rest) = (outcome.taken, outcome.rest);
     let same_group = top.rpc.is_of(meets, top.depth);
     let of_branch = Rpc::of_branch(meets, top.depth);
-    let meeting = same_group.mux(top.rpc, of_branch);
     // Each side is compared with both places, before it is known which of them counts.
     let there = |rpc: Rpc<Signal>| [rpc.reached(taken.pc, taken_depth), rpc.reached(rest.pc, top.depth)];
     let (at_tops, at_branchs) = (there(top.rpc), there(of_branch));
     let [taken_is_there, rest_is_there] = [0, 1].map(|side| same_group.mux(at_tops[side], at_branchs[side]));
     let [taken_is_at_tops, rest_is_at_tops] = at_tops;
     let both_stay = !taken_is_there & !rest_is_there;
-    let nowhere = m.zero(Likely::shape(s));
-    let point = top.likely.unwrap_or(nowhere);
-    let told = Likely { valid: m.lit(1u32, 1), pc: meets.likely_pc, ..nowhere };
-    let same_point = same_group & point.valid & point.pc.eq(meets.likely_pc);
-    let gathers = both_stay & meets.likely & !same_point & m.lit(has_likely(s), 1);
-    let towards = gathers.mux(told, point.only_if(same_group));
-    let rest_first = both_stay & towards.valid & rest.pc.eq(towards.pc);
-    let taken_first = !taken_is_there & !rest_first;
-    Sides {
+    let at_point = has_likely(s).then(|| {
+        let point = top.likely.unwrap_or(m.zero(Likely::shape(s)));
+        let same_point = same_group & point.valid & point.pc.eq(meets.likely_pc);
+        let gathers = both_stay & meets.likely & !same_point;
+        let towards = towards(meets, point, gathers, same_group);
+        (gathers, both_stay & towards.valid & rest.pc.eq(towards.pc))
+    });
+    let (gathers, rest_first) = at_point.unzip();
+    wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(top.depth));
+    Compared {
+        apart,
         same_group,
-        meeting,
         taken_is_there,
         rest_is_there,
         taken_is_at_tops,
         rest_is_at_tops,
         gathers,
-        towards,
         rest_first,
-        taken_first,
+    }
+}
+
+/// The likely point of a branch's sides: its own, if it `gathers`; else the top's, if that is of their group.
+fn towards(meets: Reconvergence<Signal>, point: Likely<Signal>, gathers: Signal, same_group: Signal) -> Likely<Signal> {
+    let told = Likely { valid: gathers.literal(1u32), pc: meets.likely_pc, level: point.level.literal(0u32) };
+    gathers.mux(told, point.only_if(same_group))
+}
+
+/// The sides of a branch, of which so much is known.
+pub fn sides(
+    m: Builder,
+    s: &Shape,
+    meets: Reconvergence<Signal>,
+    top: &Top<Signal>,
+    compared: Compared<Signal>,
+) -> Sides {
+    let Compared { same_group, taken_is_there, .. } = compared;
+    let [gathers, rest_first] = [compared.gathers, compared.rest_first].map(|bit| bit.unwrap_or(m.lit(0u32, 1)));
+    Sides {
+        meeting: same_group.mux(top.rpc, Rpc::of_branch(meets, top.depth)),
+        gathers,
+        towards: towards(meets, top.likely.unwrap_or(m.zero(Likely::shape(s))), gathers, same_group),
+        rest_first,
+        taken_first: !taken_is_there & !rest_first,
     }
 }
 
@@ -311,15 +356,28 @@ pub fn part(
     top: Top<Signal>,
     count: Signal,
 ) -> Parting {
+    part_compared(m, s, outcome, taken_depth, top, count, compare(m, s, outcome, taken_depth, &top))
+}
+
+/// The same of an outcome whose sides have been compared before.
+pub fn part_compared(
+    m: Builder,
+    s: &Shape,
+    outcome: &Outcome<Signal>,
+    taken_depth: Signal,
+    top: Top<Signal>,
+    count: Signal,
+    compared: Compared<Signal>,
+) -> Parting {
+    let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
     let (taken, rest) = (outcome.taken, outcome.rest);
-    wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(top.depth));
+    let Compared { apart, same_group, .. } = compared;
     wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
     let never = m.lit(0u32, 1);
-    let if_parted = sides(m, s, outcome, taken_depth, &top);
-    wire!(same_group = if_parted.same_group);
+    let if_parted = sides(m, s, meets, &top, compared);
     let meeting = parts.mux(if_parted.meeting, top.rpc).named("meeting");
-    wire!(taken_is_there = parts & if_parted.taken_is_there);
-    wire!(rest_is_there = parts & if_parted.rest_is_there);
+    wire!(taken_is_there = parts & compared.taken_is_there);
+    wire!(rest_is_there = parts & compared.rest_is_there);
     wire!(both_stay = parts & !taken_is_there & !rest_is_there);
 
     // A side that is at the likely point goes there first.
@@ -336,7 +394,7 @@ pub fn part(
     let went = Sibling { valid: both_stay, pc: taken.pc, depth: taken_depth, mask: taken.mask };
     let stayed = Sibling { valid: both_stay, pc: rest.pc, depth: top.depth, mask: rest.mask };
     let side = goes_as_taken.mux(went, stayed);
-    wire!(is_at_tops = taken.mask.any().mux(if_parted.taken_is_at_tops, if_parted.rest_is_at_tops));
+    wire!(is_at_tops = taken.mask.any().mux(compared.taken_is_at_tops, compared.rest_is_at_tops));
     wire!(stay = taken.mask | rest.mask);
     let group = Group { valid: !same_group, mask: stay, rpc: top.rpc };
     let likely = top.likely.map(|outer| Gathering { valid: gathers, outer });
@@ -355,7 +413,7 @@ pub fn part(
     m.cover("sides_go_to_one_place", outcome.valid & taken.mask.any() & rest.mask.any() & !apart);
     if has_likely(s) {
         m.cover("gathers", gathers);
-        m.cover("same_point", both_stay & outcome.meets.map_or(never, |meets| meets.likely) & !if_parted.gathers);
+        m.cover("same_point", both_stay & meets.likely & !if_parted.gathers);
         m.cover("the_rest_is_at_the_point", rest_first);
     }
     Parting {
@@ -416,6 +474,10 @@ pub fn pop(
     let keeps = to_sibling & (!gathering | some_gathered);
     let likely = head.likely.map(|_| keeps.mux(point, outer.only_if(!group_stays)));
 
+    // None of a sibling ends before it is the top, and somebody is at a point when its sibling has gone.
+    wire!(nobody = !to_sibling & !to_point & !of_group.any());
+
+    m.assert("none_of_the_top_is_left", !pops | nobody.eq(!mask.any()));
     m.assert("a_level_has_something", !pops | to_sibling | to_point | group.valid);
     m.assert("a_group_meets_somewhere", !(pops & to_outer & !to_point & mask.any()) | top.rpc.known);
     m.cover("pops_a_sibling", pops & to_sibling);
@@ -429,7 +491,7 @@ pub fn pop(
         m.cover("nobody_is_at_the_point", pops & to_sibling & gathering & !stays);
     }
     let top = Top { pc, depth, mask, rpc, likely };
-    Pop { top, outer, to_sibling, to_point, to_outer, stays, left, arrives_again }
+    Pop { top, nobody, outer, to_sibling, to_point, to_outer, stays, left, arrives_again }
 }
 
 /// Whether threads at this place have come to the likely point of the top that they are.

@@ -6,11 +6,13 @@
 //! one cycle more. Then it *acts*: once for the place where its threads have arrived, which at an rpc pops a level, and
 //! once more for each further level that is popped before threads run.
 
-use super::super::levels::{Likely, Parting, Pop, Rpc, Top, has_likely, is_at_point, levels, part, pop};
+use super::super::levels::{
+    Likely, Parting, Pop, Rpc, Top, compare, has_likely, is_at_point, levels, part_compared, pop,
+};
 use super::super::{MixedIn, Outcome, OutcomeKind, Side, Start, depth_after};
 use super::ahead::{Arriving, Branch, Turn};
 use super::arrive::Arrival;
-use super::state::{Ends, Held, OfBlock, Place, PlaceKind, Step, Store, TopBegins};
+use super::state::{Count, Ends, Held, OfBlock, Place, PlaceKind, Step, Store, TopBegins};
 use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
 use heddle_hdl::prelude::*;
@@ -26,7 +28,7 @@ pub struct Acting {
     pub parting: Parting,
     pub popped: Pop<Signal>,
     /// Levels in use, then.
-    pub left: Signal,
+    pub left: Count<Signal>,
     /// With [`Shape::predicts`](crate::shape::Shape::predicts).
     pub turn: Option<Turn>,
     /// Words of masks of levels: siblings, groups, and those at likely points.
@@ -53,9 +55,7 @@ pub struct Due {
     pub point: Signal,
     pub place: Place<Signal>,
     pub ends: Ends<Signal>,
-    /// Levels in use, now and as read for the next cycle.
-    pub count: Signal,
-    count_now: Signal,
+    pub count: Count<Signal>,
     /// One bit per thread of it: that lives; on either side.
     pub live: Signal,
     taken: Signal,
@@ -94,7 +94,8 @@ impl Store {
         wire!(chosen_block = self.block_of(choice.one_hot_index()));
         let arriving = &arrival.arriving;
         let completes = self.completes(mixed, arrival) & !choice.any();
-        let told = OfBlock { count: arrival.of_slot.count, place: arrival.place, ends: arrival.of_slot.ends };
+        let of_slot = arrival.of_slot;
+        let told = OfBlock { count: of_slot.count, place: arrival.place, ends: of_slot.ends };
         let due = self.due(chosen_block, (completes, told));
         let Due { at, begins, pops, count, reads_level, .. } = due;
         let begun = self.begin(&due);
@@ -103,11 +104,19 @@ impl Store {
         let Uppermost { popped, comes, joins, stays, branch, words } =
             self.uppermost(&due, &begun, arrival, branch_of(!goes_as_taken));
         wire!(joins = joins);
-        let left = count + pushes.zext(count.width()) - (pops & !stays).zext(count.width());
+        let Count { now, below } = count;
+        wire!(gives_up = pops & !stays);
+        let left = pick(
+            [(pushes, Count { now: now + 1, below: now }), (gives_up, Count { now: below, below: below - 1 })],
+            count,
+        );
         wire!(acts = begins | pops);
-        wire!(nobody_left = !comes.mask.any());
+        // Not of `comes`, which is known late.
+        wire!(nobody_left = pops.mux(popped.nobody, !begun.parting.stay.any()));
         wire!(must_pop = (acts & (joins | nobody_left)) | begun.at_rpc | (pops & popped.arrives_again));
-        wire!(pops_next = must_pop & left.any());
+        // Not of `left`, which is known late.
+        wire!(some_left = pushes | gives_up.mux(now.gt(1), now.any()));
+        wire!(pops_next = must_pop & some_left);
         wire!(forms_next = acts & !must_pop);
 
         let now_ends = Ends::of(comes);
@@ -121,16 +130,19 @@ impl Store {
 
         let (never, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
         let block = completes.mux(arriving.block, chosen_block);
-        let chosen = Step { valid: choice.any() | completes, block, arrived: one, read: one, level: completes };
-        let pop_next = Step { valid: one, block: at, arrived: never, read: never, level: never };
+        let slots = self.slots_of(block);
+        let chosen = Step { valid: choice.any() | completes, block, slots, arrived: one, read: one, level: completes };
+        let pop_next = Step { valid: one, arrived: never, read: never, level: never, ..step.q };
         let read = Step { read: one, level: one, ..step.q };
         wire!(done = !step.q.valid | (acts & !pops_next));
         let continues = acts.mux(pop_next, (!step.q.read | reads_level).mux(read, step.q));
         step.next(done.mux(chosen, continues));
-        self.after.next_if(done & choice.any(), places_above(choice));
+        self.after.next_if(step.q.valid, self.above_step());
 
-        m.assert("live_threads_go_on", !(done & step.q.valid & must_pop & !left.any()) | !due.live.any());
-        m.cover("a_block_ends", acts & must_pop & !left.any());
+        m.assert("live_threads_go_on", !(done & step.q.valid & must_pop & !some_left) | !due.live.any());
+        m.assert("below_is_one_less", !(acts & now.any()) | below.eq(now - 1));
+        m.assert("some_are_left_or_none", some_left.eq(left.now.any()) | !acts);
+        m.cover("a_block_ends", acts & must_pop & !some_left);
         m.cover("pops_again", pops & pops_next);
         let of = branch_of(goes_as_taken).zip(branch).map(|(new, held)| pops.mux(held, new));
         let turn = of.map(|of| Turn {
@@ -155,18 +167,38 @@ impl Store {
     /// One bit per slot, at most one of them on: its block goes on. The last of its warps has arrived, and no write is
     /// under way that a thread would leave behind.
     fn choose(&self, mixed: &MixedIn<Signal>) -> Signal {
-        let Store { m, group, step, formed, running, arrived, .. } = self;
+        let Store { m, s, group, step, formed, running, arrived, .. } = self;
         let (group, filled) = (*group, !mixed.filling);
-        wire!(settled = mixed.quiet | self.stay());
-        wire!(still = whole_group(((!running.q & settled) | self.ahead_slots()) & filled, group));
-        let in_hand = |slot: Signal, valid: Signal| self.slots_of(slot).only_if(valid);
-        wire!(busy = in_hand(step.q.block, step.q.valid) | in_hand(formed.q.block, formed.q.valid));
-        wire!(choice = round_robin(arrived.q & still & !busy, self.after.q));
+        let still_if = |settled: Signal| whole_group(((!running.q & settled) | self.ahead_slots()) & filled, group);
+        let still = match (&self.regrouped, &self.not_taken, &self.not_rest) {
+            (Some(regrouped), Some(not_taken), Some(not_rest)) => {
+                let known = |others: Signal, side: Signal| others.eq(self.static_warps(self.live.q & !side));
+                let both = known(not_taken.q, self.taken.q) & known(not_rest.q, self.rest.q);
+                m.assert("who_has_not_arrived_is_known", both);
+                let nobody = |others: Signal| whole_group(!others & !self.ahead_slots(), group);
+                // All threads that are not ahead have arrived on one side; so that has the static warps, and a slot whose
+                // warp was its static one runs that again. Writes that it owes come to the same registers as ever, and its
+                // scoreboard knows of them.
+                wire!(on_one_side = nobody(not_taken.q) | nobody(not_rest.q));
+                still_if(mixed.quiet) | (on_one_side & still_if(mixed.quiet | !regrouped.q))
+            }
+            _ => still_if(!m.lit(0u32, s.warps)),
+        };
+        let being_formed = self.slots_of(formed.q.block).only_if(formed.q.valid);
+        wire!(busy = step.q.slots.only_if(step.q.valid) | being_formed);
+        wire!(after = step.q.valid.mux(self.above_step(), self.after.q));
+        wire!(choice = round_robin(arrived.q & still & !busy, after));
         let quiet = whole_group(mixed.quiet | self.ahead_slots(), group);
         m.cover("goes_on_with_writes_under_way", (choice & !quiet).any());
         let all_came = whole_group(!running.q & filled, group);
         m.cover("waits_for_writes", (arrived.q & !still).any() & all_came.any());
         choice
+    }
+
+    /// One bit per slot: it is above those of the block for which the stack does something.
+    fn above_step(&self) -> Signal {
+        let Step { block, slots, .. } = self.step.q;
+        places_above(block.decode(self.s.warps)) & !slots
     }
 
     /// 1 bit: the warp that arrives is the last of its block, and no write is under way. What comes of it has the time of
@@ -186,29 +218,17 @@ impl Store {
         arrival.arrives & may & (settled.select(outcome.slot, 1) | arrival.goes_ahead)
     }
 
-    /// One bit per slot: its threads are those of its static warp and go on in it, so writes that it owes come to the
-    /// same registers as ever, and its scoreboard knows of them. All threads of the block have arrived on one side then,
-    /// which has the static warps.
-    fn stay(&self) -> Signal {
-        let Store { m, s, group, live, taken, rest, .. } = self;
-        let Some(regrouped) = &self.regrouped else { return !m.lit(0u32, s.warps) };
-        let nobody = |threads: Signal| whole_group(!self.static_warps(threads) & !self.ahead_slots(), *group);
-        wire!(on_one_side = nobody(live.q & !taken.q) | nobody(live.q & !rest.q));
-        on_one_side & !regrouped.q
-    }
-
     /// The words of the block whose turn it is; and reads those of the block that is chosen next, unless this one's are
     /// still to be read or used, or that `completes`, whose words are `told`.
     fn due(&self, chosen_block: Signal, (completes, told_now): (Signal, OfBlock<Signal>)) -> Due {
         let Store { s, .. } = self;
-        let Step { block: at, valid, arrived, read, level } = self.step.q;
+        let Step { block: at, slots, valid, arrived, read, level } = self.step.q;
         let free = !self.formed.q.valid;
         wire!(due = valid & arrived & read & free);
-        let slots = self.slots_of(at);
         wire!(own_columns = slots.repeat(s.lanes));
         wire!(to_read = (valid & !read).mux(at, chosen_block));
-        let count_now = self.counts.read(to_read);
-        let now = OfBlock { count: count_now, place: self.places.read(to_read), ends: self.ends.read(to_read) };
+        let count = self.counts.read(to_read);
+        let now = OfBlock { count, place: self.places.read(to_read), ends: self.ends.read(to_read) };
         let OfBlock { count, place: told, ends } = self.of_block.q;
         wire!(all_taken = self.taken.q & own_columns);
         wire!(all_rest = self.rest.q & own_columns);
@@ -243,7 +263,6 @@ impl Store {
             place: told,
             ends,
             count,
-            count_now,
             taken: all_taken,
             rest: all_rest,
             live: all_live,
@@ -259,8 +278,8 @@ impl Store {
             valid: branch | barrier,
             slot: due.at,
             kind: told.jump.mux(m.code(OutcomeKind::Jump), m.code(OutcomeKind::Branch)),
-            taken: Side { mask: due.taken.only_if(branch | barrier), pc: barrier.mux(told.pc, told.target) },
-            rest: Side { mask: due.rest.only_if(branch), pc: told.pc },
+            taken: Side { mask: due.taken, pc: barrier.mux(told.pc, told.target) },
+            rest: Side { mask: due.rest, pc: told.pc },
             call: told.call & branch,
             ret: told.ret & branch,
             meets: Some(told.meets),
@@ -270,8 +289,14 @@ impl Store {
         let mask = due.taken | due.rest;
         let top = Top { pc: told.pc, depth: told.depth, mask, rpc, likely: kept.likely };
         wire!(depth_of_taken = depth_after(whole.call, whole.ret, top.depth));
-        let parting = part(m, wide, &whole, depth_of_taken, top, due.count);
+        let parting = part_compared(m, wide, &whole, depth_of_taken, top, due.count.now, told.sides);
         let Parting { parts: apart, meeting, taken_is_there, towards, side, stay, .. } = parting;
+        let sides = compare(m, wide, &whole, depth_of_taken, &top);
+        m.assert("sides_are_as_when_the_first_arrived", !branch | sides.same_as(told.sides));
+        m.assert(
+            "a_barrier_is_where_its_first_arrived",
+            !barrier | sides.taken_is_at_tops.eq(told.sides.taken_is_at_tops),
+        );
         wire!(at_rpc = whole.valid & !apart & parting.is_at_tops);
         let reached = meeting.found(at_rpc | taken_is_there, taken_is_there.mux(whole.taken.pc, side.pc));
         let next = Top {
@@ -308,33 +333,37 @@ impl Store {
         let masks = |name| m.memory(name, threads, index_bits).style(MemoryStyle::Distributed);
         let (siblings, groups) = (masks("siblings"), masks("groups"));
         let gathered = has_likely(wide).then(|| masks("gathered"));
-        let (below, above) = ((count - 1).slice(0, index_bits), count.slice(0, index_bits));
+        // A level is pushed at a branch only, and popped elsewhere. So one read of the masks does.
+        wire!(at_branch = step.q.arrived & due.place.kind.eq(PlaceKind::Branch));
+        wire!(here = at_branch.mux(count.now, count.below).slice(0, index_bits));
+        m.assert("pushes_at_a_branch_and_pops_elsewhere", (!parting.pushes | at_branch) & !(pops & at_branch));
         let own = |masks: &Mem<Width>, level: Signal| masks.read(level) & columns;
         let put = |masks: &Mem<Width>, enable: Signal, level: Signal, mask: Signal| {
             masks.write(enable, level, (masks.read(level) & !columns) | (mask & columns));
         };
         wire!(reads_own = step.q.valid & (!step.q.read | reads_level));
-        let of_own = entry(reads_level.mux(count, due.count_now) - 1);
-        let of_outcome = entry_of(block, arrival.of_slot.count - 1);
+        // Apart from the words of the block that is chosen, which are known late.
+        let of_own = entry(reads_level.mux(count, self.counts.read(at)).below);
+        let of_outcome = entry_of(block, arrival.of_slot.count.below);
         // Of a warp that passes the level is not asked for, and may be written now.
         let arrives = outcome.valid & !arrival.passes;
         let reads = reads_own | (arrives & (!step.q.valid | begins | pops));
         let read = held.read_sync_if(reads, reads_own.mux(of_own, of_outcome), Collision::Never);
-        let head = read.with(own(&siblings, below), own(&groups, below));
-        let at_point = gathered.as_ref().map_or(m.lit(0u32, threads), |gathered| own(gathered, below));
+        let head = read.with(own(&siblings, here), own(&groups, here));
+        let at_point = gathered.as_ref().map_or(m.lit(0u32, threads), |gathered| own(gathered, here));
         let popped = pop(m, wide, top, head, at_point, live, pops);
         let Parting { pushes, pushed, gathers, towards, .. } = *parting;
-        put(&siblings, pushes, above, pushed.sibling.mask);
-        put(&groups, pushes, above, pushed.group.mask);
+        put(&siblings, pushes, here, pushed.sibling.mask);
+        put(&groups, pushes, here, pushed.group.mask);
         let held_next = pushes.mux(Held::of(pushed, pushed_of), Held::of(popped.left, read.branch));
-        held.write(pushes | (pops & popped.stays), entry(pushes.mux(count, count - 1)), held_next);
+        held.write(pushes | (pops & popped.stays), entry(here), held_next);
 
         let comes = pops.mux(popped.top, next);
         let comes_to_point = is_at_point(&comes).unwrap_or(never);
         let joins = point | (((whole.valid & !at_rpc) | (pops & !popped.arrives_again)) & comes_to_point);
         if let (Some(gathered), Some(now)) = (&gathered, due.ends.likely) {
             let level = pick([(pops, popped.outer.level), (point, now.level)], towards.level);
-            let some = point.mux(due.taken, comes.mask).only_if(joins);
+            let some = comes.mask.only_if(joins);
             put(gathered, gathers | joins, level, own(gathered, level).only_if(!gathers) | some);
             m.cover("joins_after_a_pop", pops & joins);
             m.cover("arrives_at_a_likely_point", point);
@@ -349,7 +378,7 @@ impl Store {
         let (m, Acting { due, parting, popped, .. }) = (self.m, acting);
         m.probe("acts", acting.acts);
         m.probe("acts_block", due.at);
-        m.probe("acts_count", due.count);
+        m.probe("acts_count", due.count.now);
         m.probe("acts_begins", due.begins);
         m.probe("acts_at_branch", due.branch);
         m.probe("acts_apart", parting.parts);

@@ -24,10 +24,11 @@
 //! branch came in as many warps as there are other slots, and no lane has more threads of them than that. Nobody goes
 //! ahead in part where both sides are one place: then the others of the warp would need another slot.
 
-use super::super::levels::{Sides, Top, is_at_point, levels, sides, stop_of};
+use super::super::levels::{Compared, Sides, Top, is_at_point, levels, sides, stop_of};
 use super::super::{Outcome, Side, Stop};
 use super::capt::{CaptIn, CaptOut, capt};
 use super::slack::Slack;
+use super::state::Count;
 use crate::shape::Shape;
 use heddle_hdl::elements;
 use heddle_hdl::prelude::*;
@@ -66,10 +67,9 @@ struct Place<T> {
 #[derive(Clone, Copy)]
 pub struct Arriving<'a> {
     pub outcome: &'a Outcome<Signal>,
-    /// The call depth of the threads that took the branch.
-    pub taken_depth: Signal,
-    /// Its block's top, at the warp's call depth.
+    /// Its block's top, at the warp's call depth; and the outcome's sides, if it parted that.
     pub top: Top<Signal>,
+    pub compared: Compared<Signal>,
     /// 1 bit: it is a branch where warps wait; threads of the warp go both ways.
     pub parting: Signal,
     pub splits: Signal,
@@ -110,7 +110,7 @@ pub struct Turn {
     /// The branch where all have arrived, or that of the level.
     pub of: Branch<Signal>,
     /// Levels in use.
-    pub count: Signal,
+    pub count: Count<Signal>,
     /// 1 bit: who runs now is where it meets others, too.
     pub arrives_again: Signal,
     /// 1 bit: warps are formed next, of these threads and of those that are ahead with them.
@@ -170,9 +170,10 @@ impl Ahead {
 
     /// Whether a warp goes ahead.
     pub fn goes(&self, m: Builder, arriving: &Arriving) -> Going {
-        let Arriving { outcome, taken_depth, top, parting, splits, .. } = *arriving;
-        let Sides { meeting, taken_is_there, rest_is_there, towards, taken_first, .. } =
-            sides(m, &self.wide, outcome, taken_depth, &top);
+        let Arriving { outcome, top, compared, parting, splits, .. } = *arriving;
+        let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
+        let Compared { apart, taken_is_there, rest_is_there, .. } = compared;
+        let Sides { meeting, towards, taken_first, .. } = sides(m, &self.wide, meets, &top, compared);
         let on_taken = splits.mux(taken_first, outcome.taken.mask.any());
         let side = on_taken.mux(outcome.taken, outcome.rest);
         let if_together = Top { pc: side.pc, ..top };
@@ -181,7 +182,6 @@ impl Ahead {
         // Where the branch's threads meet, the others come to a warp that is whole.
         wire!(is_there = on_taken.mux(taken_is_there, rest_is_there));
         let may_run = !meets_there & !(towards.valid & side.pc.eq(towards.pc));
-        let apart = outcome.taken.pc.ne(outcome.rest.pc);
         let goes = parting & may_run & (!splits | (apart & !self.adequate.value));
         m.assert("who_goes_to_where_threads_meet_is_whole", !(goes & splits & is_there));
         m.cover("goes_past_where_threads_meet", goes & is_there);
@@ -195,8 +195,8 @@ impl Ahead {
         Branch { pc, warps: taken.mux(came.taken, came.rest) }
     }
 
-    /// What follows from what a warp does (which `passes`, and `parks`, or not), from the threads that go ahead with it, and from what the stack does. One
-    /// bit per slot: its warp is ahead no longer.
+    /// What follows from what a warp does (which `passes`, and `parks`, or not), from the threads that go ahead with it,
+    /// and from what the stack does. One bit per slot: its warp is ahead no longer.
     pub fn follows(
         &self,
         m: Builder,
@@ -214,7 +214,7 @@ impl Ahead {
 
         // Warps that are ahead go on with the top when it is theirs.
         let level_bits = index_width(levels(&self.wide));
-        let below = (count - 1).slice(0, level_bits);
+        let below = count.below.slice(0, level_bits);
         let mut released = Vec::new();
         for (slot, place) in (0..).zip(&self.places) {
             let is_ahead = self.slots.q.bit(slot) & of_block.bit(slot);
@@ -224,7 +224,8 @@ impl Ahead {
             released.push(is_ahead & (with_branch | with_level));
             let goes = going.goes & outcome.slot.eq(slot);
             let new = Place { at_branch: one, taken: going.on_taken, level, group };
-            let to_level = Place { at_branch: never, taken, level: count.slice(0, level_bits), group: !turn.both_stay };
+            let to_level =
+                Place { at_branch: never, taken, level: count.now.slice(0, level_bits), group: !turn.both_stay };
             place.next_if(goes | (is_ahead & begins & at_branch), goes.mux(new, to_level));
         }
         wire!(released = cat(&released));
@@ -240,17 +241,18 @@ impl Ahead {
             block,
             Came { taken: one_more(taken, outcome.taken), rest: one_more(rest, outcome.rest) },
         );
-        let in_lanes = elements(turn.threads, self.s.warps).into_iter().map(|lane| lane.count_ones());
-        let most = in_lanes.reduce(|a, b| a.gt(b).mux(a, b)).expect("a lane");
-        // In the cycle after, since counting takes most of this one.
-        let learns = forms & (turn.branch | (pops & to_sibling));
+        // Counted in the cycle after, and learned in the one behind that.
+        let learns = m.pipe_reset("counts_threads", forms & (turn.branch | (pops & to_sibling)));
+        let Branch { pc, warps } = m.pipe("counted", turn.of);
+        let lanes = elements(m.pipe("counted_threads", turn.threads), self.s.warps);
+        let fewer = lanes.into_iter().map(|lane| lane.count_ones().lt(warps)).reduce(|a, b| a & b).expect("a lane");
         let inputs = CaptIn {
             clear: restart,
             asks: parting & splits,
             asked: outcome.rest.pc,
             learns: m.pipe_reset("learns", learns),
-            learned: m.pipe("learned", turn.of.pc),
-            was_adequate: m.pipe("was_adequate", most.lt(turn.of.warps)),
+            learned: m.pipe("learned", pc),
+            was_adequate: m.pipe("was_adequate", fewer),
         };
         let CaptOut { adequate, known } = m.instance("capt", &capt(&self.s), inputs);
         self.adequate.drive(adequate);

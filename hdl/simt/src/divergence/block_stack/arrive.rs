@@ -1,6 +1,6 @@
 //! What a warp's outcome means: it goes on alone, or ahead of its block, or arrives.
 
-use super::super::levels::{Top, is_at_point};
+use super::super::levels::{Top, compare, is_at_point};
 use super::super::{Announced, Outcome, OutcomeKind, Side, depth_after};
 use super::ahead::{Arriving, Going};
 use super::slack::Passing;
@@ -99,7 +99,8 @@ impl Store {
         wire!(arrives = outcome.valid & !passes & !goes_on);
 
         let top = Top { depth, ..would_be };
-        let arriving = Arriving { outcome, taken_depth, top, parting: parting_branch, splits, block, is_first };
+        let compared = compare(m, &self.wide, outcome, taken_depth, &top);
+        let arriving = Arriving { outcome, top, compared, parting: parting_branch, splits, block, is_first };
         let going = self.ahead.as_ref().map(|ahead| ahead.goes(m, &arriving));
         wire!(goes_ahead = going.map_or(never, |going| going.goes));
 
@@ -117,6 +118,7 @@ impl Store {
             ret: outcome.ret,
             target: outcome.taken.pc,
             meets,
+            sides: compared,
         };
         // A jump's pc is its own, a branch's is that behind it.
         let same_kind = here.kind.eq(first.kind) & here.jump.eq(first.jump);

@@ -35,13 +35,14 @@ impl Store {
         wire!(into = fixed.mux(first, unused.lowest_one().one_hot_index()));
         let again = Formed { valid: !last, top: Top { mask: left, ..top }, ..formed.q };
 
-        let Acting { due, forms: forms_next, comes, .. } = acting;
+        let Acting { due, acts, forms: forms_next, comes, .. } = acting;
         let off = m.lit(s.compaction == Compaction::Off, 1);
         let to_form = comes.mask & !self.ahead_threads();
         let static_again = comes.mask.eq(due.live);
         let next_top = Top { mask: to_form, ..*comes };
-        let new = Formed { valid: to_form.any(), fixed: off | static_again, block: due.at, top: next_top };
-        formed.next_if(forms | *forms_next, forms.mux(again, new));
+        let some = *forms_next & to_form.any();
+        let new = Formed { valid: some, fixed: off | static_again, block: due.at, top: next_top };
+        formed.next_if(forms | *acts, forms.mux(again, new));
 
         // A static warp knows the homes of writes of lanes that it is formed without, too.
         let homes = homes.map(|homes| fixed.mux(into.repeat(s.lanes), homes));

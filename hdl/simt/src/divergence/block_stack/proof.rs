@@ -111,7 +111,7 @@ pub fn block_stack_proof(s: &Shape) -> TypedModule<BlockProofIn<Width>, UnitOut<
         cover(m, "a_warp_ends", (was_live & !out.live).any());
         cover(m, "a_block_ends", was_live.any() & !out.live.any());
         if s.lanes > 1 {
-            cover(m, "parts", inside.store.counts.read(slot & !group).any());
+            cover(m, "parts", inside.store.counts.read(slot & !group).now.any());
         }
         if s.mixes() {
             let moved = runs & !thread.warp.decode(s.warps);
@@ -199,7 +199,7 @@ fn follow(
 
     let of_thread = |threads: Signal| threads.select(thread.lane, s.warps).select(thread.warp, 1);
     let wide = as_one_warp(s);
-    let count = inside.store.counts.read(told.mixed.map_or(thread.warp, |mixed| thread.warp & !mixed.group));
+    let count = inside.store.counts.read(told.mixed.map_or(thread.warp, |mixed| thread.warp & !mixed.group)).now;
     let level = |words: &Mem<Width>, level: u32| {
         of_thread(words.read(m.lit(level, index_width(levels(&wide))))) & count.gt(level)
     };

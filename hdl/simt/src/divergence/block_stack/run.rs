@@ -19,20 +19,20 @@ impl Store {
         let warp = of_slot.warp;
         let lanes_of = |top: Top<Signal>| Top { mask: warp.mask, ..top };
         let begun = Top { pc: starts.pc, ..m.zero(Top::shape(wide)) };
-        let runs = pick(
-            [(starts.valid, lanes_of(begun)), (forming.valid, lanes_of(forming.top))],
-            going.map_or(alone, |going| going.goes.mux(going.at, alone)),
-        );
+        let fresh = starts.valid | forming.valid;
+        let new = starts.valid.mux(lanes_of(begun), lanes_of(forming.top));
+        let runs = fresh.mux(new, going.map_or(alone, |going| going.goes.mux(going.at, alone)));
         let slot = pick([(starts.valid, starts.slot), (forming.valid, forming.into)], arrival.arriving.outcome.slot);
         let at_start = Warp { mask: starts.mask, homes: s.homes_bits().map(|_| starts.slot.repeat(s.lanes)) };
         let part_of_it = Warp { mask: going.map_or(warp.mask, |going| going.side.mask), ..warp };
-        let fresh = starts.valid | forming.valid;
         let written = pick([(starts.valid, at_start), (forming.valid, forming.warp)], part_of_it);
         self.warps.write(fresh | goes_ahead, slot, written);
         wire!(steers = fresh | goes_on | goes_ahead);
         self.depths.write(steers, slot, runs.depth);
-        let stop = going.map_or(stop_of(runs), |going| going.goes.mux(going.stop, stop_of(runs)));
-        let stop = passing.map_or(stop, |passing| passes.mux(passing.stop, stop));
+        // Each is found before it is known which of them counts.
+        let if_alone = passing.map_or(stop_of(alone), |passing| passes.mux(passing.stop, stop_of(alone)));
+        let if_not_new = going.map_or(if_alone, |going| going.goes.mux(going.stop, if_alone));
+        let stop = fresh.mux(stop_of(new), if_not_new);
         self.stops.write(steers | parks, slot, stop);
         Steer { valid: steers, slot, pc: runs.pc, replay: m.lit(0u32, 1) }
     }
@@ -50,14 +50,22 @@ impl Store {
         arrived.next((arrived.q | self.bit(outcome.slot, arrives)) & !begun_here);
         recorded.next((recorded.q | self.bit(block, records)) & !begun_here);
         let clears = due.columns.only_if(due.begins);
-        taken.next((taken.q | arrival.joins_taken) & !clears);
-        rest.next((rest.q | arrival.joins_rest) & !clears);
+        wire!(now_taken = (taken.q | arrival.joins_taken) & !clears);
+        wire!(now_rest = (rest.q | arrival.joins_rest) & !clears);
+        taken.next(now_taken);
+        rest.next(now_rest);
         if let Some(regrouped) = &self.regrouped {
             regrouped.next((regrouped.q & !begins) | self.bit(forming.into, forming.valid & !forming.fixed));
         }
         let homes = s.homes_bits().map(|_| starts.slot.repeat(s.lanes));
         let begins_live = self.spread(starts.mask, homes, starts.slot).only_if(starts.valid);
-        live.next((live.q | begins_live) & !moved.only_if(exits));
+        wire!(now_live = (live.q | begins_live) & !moved.only_if(exits));
+        live.next(now_live);
+        for (others, side) in [(&self.not_taken, now_taken), (&self.not_rest, now_rest)] {
+            if let Some(others) = others {
+                others.next(self.static_warps(now_live & !side));
+            }
+        }
     }
 
     /// What follows for those that are ahead. One bit per slot: its warp is ahead no longer.

@@ -54,7 +54,7 @@ pub struct Slack {
 impl Slack {
     pub fn new(m: Builder, s: &Shape) -> Slack {
         let both = Both::shape(s);
-        let passed = |slot| m.reg(&format!("passed_{slot}"), count_width(s.slack - 1)).reset(0u32);
+        let passed = |slot| m.reg(&format!("passed_{slot}"), count_width(s.slack - 1));
         Slack {
             both: m.memory("ahead_ends", both, s.warp_bits()).style(MemoryStyle::Distributed),
             of_slot: m.reg("ahead_of_slot", both),

@@ -4,7 +4,7 @@
 //! side. Blocks that are resident together share the words of masks, each has the bits of its own warps.
 
 use super::super::Stop;
-use super::super::levels::{Gathering, Group, Level, Likely, Rpc, Sibling, Top, levels};
+use super::super::levels::{Compared, Gathering, Group, Level, Likely, Rpc, Sibling, Top, levels};
 use super::ahead::{Ahead, Branch};
 use super::block_levels;
 use crate::block::same_group;
@@ -40,6 +40,9 @@ pub struct Place<T> {
     #[width(s.pc_bits())]
     pub target: T,
     pub meets: Reconvergence<T>,
+    /// Of the sides of a branch, with the block's top; or of where a barrier goes on, as its taken side.
+    #[width(Compared::shape(&as_one_warp(s)))]
+    pub sides: Compared<T>,
 }
 
 /// The kind of a place where warps arrive.
@@ -58,14 +61,26 @@ pub enum PlaceKind {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 pub struct Step<T> {
     pub valid: T,
-    /// The block's lowest slot.
+    /// The block's lowest slot; its slots, a bit each.
     pub block: T,
+    pub slots: T,
     /// All have arrived; else the uppermost level is popped.
     pub arrived: T,
     /// The words of the block are there, and of one that has not arrived, the level that is popped.
     pub read: T,
     /// Of one that has arrived: its uppermost level is there, if it has one.
     pub level: T,
+}
+
+/// A block's levels in use.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Count<T> {
+    #[width(count_width(levels(&as_one_warp(s))))]
+    pub now: T,
+    /// One less: the uppermost level; anything, if there is none.
+    #[width(count_width(levels(&as_one_warp(s))))]
+    pub below: T,
 }
 
 /// What the memories say of a slot and its block, read when an outcome of it was announced.
@@ -81,8 +96,8 @@ pub struct OfSlot<T> {
     pub after: T,
     #[width(Ends::shape(s))]
     pub ends: Ends<T>,
-    #[width(count_width(levels(&as_one_warp(s))))]
-    pub count: T,
+    #[width(Count::shape(s))]
+    pub count: Count<T>,
     #[width(Place::shape(s))]
     pub first: Place<T>,
 }
@@ -91,8 +106,8 @@ pub struct OfSlot<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct OfBlock<T> {
-    #[width(count_width(levels(&as_one_warp(s))))]
-    pub count: T,
+    #[width(Count::shape(s))]
+    pub count: Count<T>,
     #[width(Place::shape(s))]
     pub place: Place<T>,
     #[width(Ends::shape(s))]
@@ -107,8 +122,8 @@ pub struct TopBegins<T> {
     /// The block's lowest slot.
     #[width(s.warp_bits())]
     pub block: T,
-    #[width(count_width(levels(&as_one_warp(s))))]
-    pub count: T,
+    #[width(Count::shape(s))]
+    pub count: Count<T>,
     #[width(Ends::shape(s))]
     pub ends: Ends<T>,
 }
@@ -215,17 +230,21 @@ pub struct Store {
     pub regrouped: Option<Reg<Signal>>,
     pub taken: Reg<Signal>,
     pub rest: Reg<Signal>,
+    /// One bit per static warp: it has a live thread that is not in `taken`; that is not in `rest`. With
+    /// [`Store::regrouped`].
+    pub not_taken: Option<Reg<Signal>>,
+    pub not_rest: Option<Reg<Signal>>,
     /// By a block's lowest slot.
     pub places: Mem<Place<Width>>,
     pub ends: Mem<Ends<Width>>,
-    pub counts: Mem<Width>,
+    pub counts: Mem<Count<Width>>,
     /// One bit per slot, that of a block's lowest: its first warp has arrived.
     pub recorded: Reg<Signal>,
     /// The words of the next outcome's slot and block, and of the block that the stack does something for.
     pub of_slot: Reg<OfSlot<Signal>>,
     pub of_block: Reg<OfBlock<Signal>>,
     pub step: Reg<Step<Signal>>,
-    /// One bit per slot: it is above that of the block chosen last.
+    /// One bit per slot: it is above those of the block for which the stack did something last.
     pub after: Reg<Signal>,
     pub formed: Reg<Formed<Signal>>,
     /// With [`Shape::predicts`].
@@ -242,7 +261,9 @@ impl Store {
         let distributed = |name: &str, width: Width| m.memory(name, width, slot_bits).style(MemoryStyle::Distributed);
         let warp_shape = Warp { mask: s.lanes, homes: s.homes_bits() };
         let stop_shape = Stop { valid: 1, pc: s.pc_bits() };
-        let step_shape = Step { valid: 1, block: slot_bits, arrived: 1, read: 1, level: 1 };
+        let mixes = s.homes_bits().is_some() && s.compaction != Compaction::Off;
+        let by_warp = |name| mixes.then(|| m.reg(name, s.warps).reset(0u32));
+        let step_shape = Step { valid: 1, block: slot_bits, slots: s.warps, arrived: 1, read: 1, level: 1 };
         Store {
             warps: m.memory("warps", warp_shape, slot_bits).style(MemoryStyle::Distributed),
             depths: distributed("depths", s.depth_bits),
@@ -250,13 +271,14 @@ impl Store {
             running: m.reg("running", s.warps).reset(0u32),
             arrived: m.reg("arrived", s.warps).reset(0u32),
             live: m.reg("live_threads", threads).reset(0u32),
-            regrouped: (s.homes_bits().is_some() && s.compaction != Compaction::Off)
-                .then(|| m.reg("regrouped", s.warps).reset(0u32)),
+            regrouped: by_warp("regrouped"),
             taken: m.reg("taken", threads).reset(0u32),
             rest: m.reg("rest", threads).reset(0u32),
+            not_taken: by_warp("not_taken"),
+            not_rest: by_warp("not_rest"),
             places: m.memory("places", Place::shape(s), slot_bits).style(MemoryStyle::Distributed),
             ends: m.memory("ends", Ends::shape(s), slot_bits).style(MemoryStyle::Distributed),
-            counts: distributed("counts", count_width(levels(&wide))),
+            counts: m.memory("counts", Count::shape(s), slot_bits).style(MemoryStyle::Distributed),
             recorded: m.reg("recorded", s.warps).reset(0u32),
             of_slot: m.reg("of_slot", OfSlot::shape(s)),
             of_block: m.reg("of_block", OfBlock::shape(s)),

@@ -964,6 +964,50 @@ fn going_on_after_writes() {
     assert_eq!(p.steered_after(1, &branch), [4]);
 }
 
+/// Two blocks, of two warps each, that have begun at 0.
+fn two_blocks(s: &Shape) -> Pipeline {
+    let mut p = Pipeline::new(s, 2, 1);
+    for slot in [0, 2] {
+        p.filling = Some(Filling { slot, last: slot + 1, last_mask: u64::MAX >> (64 - s.lanes), pc: 0 });
+        p.settle();
+    }
+    p
+}
+
+/// Of blocks whose last writes are done in one cycle, the one for which the stack did something last is not the first.
+#[test]
+fn blocks_take_turns() {
+    for last in [0, 1] {
+        let mut p = two_blocks(&shape(4, 4));
+        let (first, second) = (2 * last, 2 * last + 1);
+        let together = p.control(OutcomeKind::Branch, B - 1, C, EVERYBODY, meets_at(F));
+        p.tell(first, &together);
+        p.tell(second, &together);
+        let apart = p.control(OutcomeKind::Branch, C, D, "058d", meets_at(F));
+        p.tell(first, &apart);
+        p.issues(second, 200);
+        p.tell(second, &apart);
+        let left = p.slots[second].pending;
+        let other = p.control(OutcomeKind::Branch, B - 1, E, "058d", meets_at(F));
+        let [others_first, others_second] = [3 - second, 3 - first];
+        p.tell(others_first, &other);
+        p.issues(others_second, p.slots[second].pending);
+        assert!(left > p.slots[second].pending && p.slots[second].pending > 50);
+        p.tell(others_second, &other);
+        assert_eq!(p.shows(), vec![]);
+        let mut order = Vec::new();
+        for _ in 0..200 {
+            p.cycle(None, None);
+            for (pc, _) in p.shows().into_iter().filter(|(pc, _)| [D, E].contains(pc)) {
+                if !order.contains(&pc) {
+                    order.push(pc);
+                }
+            }
+        }
+        assert_eq!(order, [E, D], "block {last} had its turn");
+    }
+}
+
 /// A warp that runs alone, while no other of its block has arrived, waits for none where its threads stay together.
 #[test]
 fn the_only_warp_does_not_wait() {
@@ -1384,4 +1428,28 @@ fn each_side_is_learned_from() {
         p.tell(1, &branch);
         assert_eq!(p.shows().len(), if waits { 2 } else { 3 }, "{who}");
     }
+}
+
+/// From the outcome of the last warp that arrives: its side becomes the top, its threads are counted, the table learns, and
+/// a warp of another block at the same branch is told.
+#[test]
+fn how_long_learning_takes() {
+    let ahead_after = |cycles: u32| {
+        let capt = Capt { entries: 2, history: History::Latest };
+        let mut p = two_blocks(&Shape { compaction: Compaction::Predict, capt, ..shape(4, 4) });
+        let branch = p.control(OutcomeKind::Branch, 5, B, "048c", meets_at(6));
+        p.tell(0, &branch);
+        let resolved = p.cycle(None, Some(Resolving::of(1, &branch)));
+        let told = p.outcome(1, &branch, resolved);
+        p.cycle(Some(told), None);
+        (2..cycles).for_each(|_| {
+            p.cycle(None, None);
+        });
+        let resolved = p.cycle(None, Some(Resolving::of(2, &branch)));
+        let told = p.outcome(2, &branch, resolved);
+        p.cycle(Some(told), None);
+        p.slots[2].runs.as_ref().is_some_and(|runs| runs.ahead)
+    };
+    let ahead: Vec<bool> = (2..8).map(ahead_after).collect();
+    assert_eq!(ahead, [false, false, true, true, true, true]);
 }
