@@ -177,6 +177,9 @@ impl Plan {
 
 /// Edges after which a function is compiled again, thoroughly: that takes about as long as so many edges of quick code.
 const QUICK_EDGES: u64 = 30_000;
+/// Nodes of a function from which on its code stays quick. Single runs, each allocation forced: thorough code was faster at
+/// 32 lanes (7700 nodes), slower at 64 (12700).
+const LARGE: usize = 10_000;
 
 /// A compiled function.
 struct Made {
@@ -284,8 +287,6 @@ impl Compiled {
 
     /// How registers are to be allocated in code for the purpose that is to run long.
     fn allocation(&self, purpose: Purpose, flat: &Flat) -> Allocation {
-        // Single runs, each allocation forced: thorough code was faster at 32 lanes (7700 nodes), slower at 64 (12700).
-        const LARGE: usize = 10_000;
         let is_edge = matches!(purpose, Purpose::Edge { reset: false, .. });
         if is_edge && flat.nodes.len() < LARGE { Allocation::Thorough } else { Allocation::Quick }
     }

@@ -54,6 +54,18 @@ fn a_lock_that_is_held_behind_the_loop_is_a_deadlock() {
     }
 }
 
+/// A launch is looked at when it has run for as long as it is told, and not before.
+#[test]
+fn a_hang_is_found_at_the_first_look() {
+    let program = Asm::default().label("again").branch(BEQ, ZERO, ZERO, "again");
+    for first_look in [1000, 50_000] {
+        let options = MachineOptions { first_look, ..checked() };
+        let result = Machine::new(&Shape::new(2, 1), program.program(), &options).unwrap().run();
+        let Err(MachineError::Hangs { cycles, .. }) = result else { panic!("{result:?}") };
+        assert!((first_look..first_look + 1000).contains(&cycles), "{cycles} after {first_look}");
+    }
+}
+
 /// Whoever has the lock gives it back before the others try again, on every unit.
 #[test]
 fn a_lock_that_is_given_back_within_the_loop_is_none() {
