@@ -12,7 +12,7 @@ use super::super::levels::{
 use super::super::{MixedIn, Outcome, OutcomeKind, Side, Start, depth_after};
 use super::ahead::{Arriving, Branch, Turn};
 use super::arrive::Arrival;
-use super::state::{Count, Ends, Held, OfBlock, Place, PlaceKind, Step, Store, TopBegins};
+use super::state::{Count, Ends, Held, Mixing, OfBlock, Place, PlaceKind, Step, Store, TopBegins};
 use crate::arbiter::{places_above, round_robin};
 use crate::block::whole_group;
 use heddle_hdl::prelude::*;
@@ -170,8 +170,8 @@ impl Store {
         let Store { m, s, group, step, formed, running, arrived, .. } = self;
         let (group, filled) = (*group, !mixed.filling);
         let still_if = |settled: Signal| whole_group(((!running.q & settled) | self.ahead_slots()) & filled, group);
-        let still = match (&self.regrouped, &self.not_taken, &self.not_rest) {
-            (Some(regrouped), Some(not_taken), Some(not_rest)) => {
+        let still = match &self.mixing {
+            Some(Mixing { regrouped, not_taken, not_rest }) => {
                 let known = |others: Signal, side: Signal| others.eq(self.static_warps(self.live.q & !side));
                 let both = known(not_taken.q, self.taken.q) & known(not_rest.q, self.rest.q);
                 m.assert("who_has_not_arrived_is_known", both);
@@ -182,7 +182,7 @@ impl Store {
                 wire!(on_one_side = nobody(not_taken.q) | nobody(not_rest.q));
                 still_if(mixed.quiet) | (on_one_side & still_if(mixed.quiet | !regrouped.q))
             }
-            _ => still_if(!m.lit(0u32, s.warps)),
+            None => still_if(!m.lit(0u32, s.warps)),
         };
         let being_formed = self.slots_of(formed.q.block).only_if(formed.q.valid);
         wire!(busy = step.q.slots.only_if(step.q.valid) | being_formed);
@@ -206,7 +206,7 @@ impl Store {
     fn completes(&self, mixed: &MixedIn<Signal>, arrival: &Arrival) -> Signal {
         let Store { m, s, step, formed, running, .. } = self;
         let Arriving { outcome, block, .. } = arrival.arriving;
-        let settled = if self.regrouped.is_some() { mixed.quiet } else { !m.lit(0u32, s.warps) };
+        let settled = if self.mixing.is_some() { mixed.quiet } else { !m.lit(0u32, s.warps) };
         let of_block = self.slots_of(block);
         let others = of_block & !self.bit(outcome.slot, !m.lit(0u32, 1));
         wire!(others_come = !(others & ((running.q | !settled) & !self.ahead_slots())).any());

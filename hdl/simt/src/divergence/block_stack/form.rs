@@ -3,7 +3,7 @@
 use super::super::levels::Top;
 use super::act::Acting;
 use super::compactor::{CompactorIn, CompactorOut, compactor};
-use super::state::{Formed, Store, Warp};
+use super::state::{Formed, Mixing, Store, Warp};
 use crate::shape::Compaction;
 use heddle_hdl::prelude::*;
 
@@ -46,7 +46,7 @@ impl Store {
 
         // A static warp knows the homes of writes of lanes that it is formed without, too.
         let homes = homes.map(|homes| fixed.mux(into.repeat(s.lanes), homes));
-        if let Some(regrouped) = &self.regrouped {
+        if let Some(Mixing { regrouped, .. }) = &self.mixing {
             let owes = unused & !quiet;
             m.assert(
                 "no_thread_leaves_a_write_behind",

@@ -7,7 +7,7 @@ use super::act::Acting;
 use super::ahead::{Arriving, Others};
 use super::arrive::Arrival;
 use super::form::Forming;
-use super::state::{Store, Warp};
+use super::state::{Mixing, Store, Warp};
 use heddle_hdl::prelude::*;
 
 impl Store {
@@ -54,17 +54,14 @@ impl Store {
         wire!(now_rest = (rest.q | arrival.joins_rest) & !clears);
         taken.next(now_taken);
         rest.next(now_rest);
-        if let Some(regrouped) = &self.regrouped {
-            regrouped.next((regrouped.q & !begins) | self.bit(forming.into, forming.valid & !forming.fixed));
-        }
         let homes = s.homes_bits().map(|_| starts.slot.repeat(s.lanes));
         let begins_live = self.spread(starts.mask, homes, starts.slot).only_if(starts.valid);
         wire!(now_live = (live.q | begins_live) & !moved.only_if(exits));
         live.next(now_live);
-        for (others, side) in [(&self.not_taken, now_taken), (&self.not_rest, now_rest)] {
-            if let Some(others) = others {
-                others.next(self.static_warps(now_live & !side));
-            }
+        if let Some(Mixing { regrouped, not_taken, not_rest }) = &self.mixing {
+            regrouped.next((regrouped.q & !begins) | self.bit(forming.into, forming.valid & !forming.fixed));
+            not_taken.next(self.static_warps(now_live & !now_taken));
+            not_rest.next(self.static_warps(now_live & !now_rest));
         }
     }
 

@@ -209,6 +209,15 @@ pub fn as_one_warp(s: &Shape) -> Shape {
     Shape { lanes: s.threads(), levels: Some(block_levels(s)), ..s.clone() }
 }
 
+/// Which threads are not in their static warps.
+pub struct Mixing {
+    /// One bit per slot: its last warp was formed of threads of any static warps.
+    pub regrouped: Reg<Signal>,
+    /// One bit per static warp: it has a live thread that is not in [`Store::taken`]; that is not in [`Store::rest`].
+    pub not_taken: Reg<Signal>,
+    pub not_rest: Reg<Signal>,
+}
+
 /// The registers and memories.
 pub struct Store {
     pub m: Builder,
@@ -226,14 +235,10 @@ pub struct Store {
     pub arrived: Reg<Signal>,
     /// One bit per thread: it lives; it has arrived, on the side of its block that takes the branch, or on the other.
     pub live: Reg<Signal>,
-    /// One bit per slot: its last warp was formed of threads of any static warps. None if no warp is.
-    pub regrouped: Option<Reg<Signal>>,
     pub taken: Reg<Signal>,
     pub rest: Reg<Signal>,
-    /// One bit per static warp: it has a live thread that is not in `taken`; that is not in `rest`. With
-    /// [`Store::regrouped`].
-    pub not_taken: Option<Reg<Signal>>,
-    pub not_rest: Option<Reg<Signal>>,
+    /// Where warps are formed of threads of any static warps.
+    pub mixing: Option<Mixing>,
     /// By a block's lowest slot.
     pub places: Mem<Place<Width>>,
     pub ends: Mem<Ends<Width>>,
@@ -262,7 +267,12 @@ impl Store {
         let warp_shape = Warp { mask: s.lanes, homes: s.homes_bits() };
         let stop_shape = Stop { valid: 1, pc: s.pc_bits() };
         let mixes = s.homes_bits().is_some() && s.compaction != Compaction::Off;
-        let by_warp = |name| mixes.then(|| m.reg(name, s.warps).reset(0u32));
+        let by_warp = |name| m.reg(name, s.warps).reset(0u32);
+        let mixing = || Mixing {
+            regrouped: by_warp("regrouped"),
+            not_taken: by_warp("not_taken"),
+            not_rest: by_warp("not_rest"),
+        };
         let step_shape = Step { valid: 1, block: slot_bits, slots: s.warps, arrived: 1, read: 1, level: 1 };
         Store {
             warps: m.memory("warps", warp_shape, slot_bits).style(MemoryStyle::Distributed),
@@ -271,11 +281,9 @@ impl Store {
             running: m.reg("running", s.warps).reset(0u32),
             arrived: m.reg("arrived", s.warps).reset(0u32),
             live: m.reg("live_threads", threads).reset(0u32),
-            regrouped: by_warp("regrouped"),
             taken: m.reg("taken", threads).reset(0u32),
             rest: m.reg("rest", threads).reset(0u32),
-            not_taken: by_warp("not_taken"),
-            not_rest: by_warp("not_rest"),
+            mixing: mixes.then(mixing),
             places: m.memory("places", Place::shape(s), slot_bits).style(MemoryStyle::Distributed),
             ends: m.memory("ends", Ends::shape(s), slot_bits).style(MemoryStyle::Distributed),
             counts: m.memory("counts", Count::shape(s), slot_bits).style(MemoryStyle::Distributed),
@@ -324,7 +332,7 @@ impl Store {
 
     /// One bit per slot: if its warp is ahead, that has all live threads of its own static warp, and no others.
     pub fn whole_slots(&self) -> Signal {
-        let regrouped = self.regrouped.as_ref().map_or(self.m.lit(0u32, self.s.warps), |regrouped| regrouped.q);
+        let regrouped = self.mixing.as_ref().map_or(self.m.lit(0u32, self.s.warps), |mixing| mixing.regrouped.q);
         !regrouped & !self.static_warps(self.live.q & !self.ahead_threads())
     }
 
