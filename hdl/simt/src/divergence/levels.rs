@@ -371,10 +371,10 @@ pub fn part_compared(
 ) -> Parting {
     let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
     let (taken, rest) = (outcome.taken, outcome.rest);
-    let Compared { apart, same_group, .. } = compared;
-    wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
+    wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & compared.apart);
     let never = m.lit(0u32, 1);
     let if_parted = sides(m, s, meets, &top, compared);
+    wire!(same_group = compared.same_group);
     let meeting = parts.mux(if_parted.meeting, top.rpc).named("meeting");
     wire!(taken_is_there = parts & compared.taken_is_there);
     wire!(rest_is_there = parts & compared.rest_is_there);
@@ -410,7 +410,7 @@ pub fn part_compared(
     m.cover("same_group", parts & same_group);
     m.cover("same_group_without_a_push", parts & same_group & !pushes);
     m.cover("one_side_is_there", taken_is_there | rest_is_there);
-    m.cover("sides_go_to_one_place", outcome.valid & taken.mask.any() & rest.mask.any() & !apart);
+    m.cover("sides_go_to_one_place", outcome.valid & taken.mask.any() & rest.mask.any() & !compared.apart);
     if has_likely(s) {
         m.cover("gathers", gathers);
         m.cover("same_point", both_stay & meets.likely & !if_parted.gathers);
