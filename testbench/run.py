@@ -26,7 +26,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMES = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "test-times.json"
-SLOW_AT_FIRST = re.compile(r"^verilog |lanes_64|coverage|mutants_that|lanes_1_|random|bench_has|study|docs::tests|locks::every|cosim::|documentation")
+SLOW_AT_FIRST = re.compile(
+    r"^verilog |lanes_64|coverage|mutants_that|lanes_1_|random|bench_has|study|docs::tests|locks::every|cosim::|documentation"
+)
 # A test that takes longer hangs.
 LIMIT = 1800
 # Tests with more seconds of processor time than this are named as too long.

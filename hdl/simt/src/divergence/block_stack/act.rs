@@ -94,8 +94,7 @@ impl Store {
         wire!(chosen_block = self.block_of(choice.one_hot_index()));
         let arriving = &arrival.arriving;
         let completes = self.completes(mixed, arrival) & !choice.any();
-        let of_slot = arrival.of_slot;
-        let told = OfBlock { count: of_slot.count, place: arrival.place, ends: of_slot.ends };
+        let told = OfBlock { count: arrival.of_slot.count, place: arrival.place, ends: arrival.of_slot.ends };
         let due = self.due(chosen_block, (completes, told));
         let Due { at, begins, pops, count, reads_level, .. } = due;
         let begun = self.begin(&due);
@@ -137,7 +136,6 @@ impl Store {
         wire!(done = !step.q.valid | (acts & !pops_next));
         let continues = acts.mux(pop_next, (!step.q.read | reads_level).mux(read, step.q));
         step.next(done.mux(chosen, continues));
-        self.after.next_if(step.q.valid, self.above_step());
 
         m.assert("live_threads_go_on", !(done & step.q.valid & must_pop & !some_left) | !due.live.any());
         m.assert("below_is_one_less", !(acts & now.any()) | below.eq(now - 1));
@@ -186,19 +184,15 @@ impl Store {
         };
         let being_formed = self.slots_of(formed.q.block).only_if(formed.q.valid);
         wire!(busy = step.q.slots.only_if(step.q.valid) | being_formed);
-        wire!(after = step.q.valid.mux(self.above_step(), self.after.q));
+        let above = places_above(step.q.block.decode(s.warps)) & !step.q.slots;
+        wire!(after = step.q.valid.mux(above, self.after.q));
+        self.after.next(after);
         wire!(choice = round_robin(arrived.q & still & !busy, after));
         let quiet = whole_group(mixed.quiet | self.ahead_slots(), group);
         m.cover("goes_on_with_writes_under_way", (choice & !quiet).any());
         let all_came = whole_group(!running.q & filled, group);
         m.cover("waits_for_writes", (arrived.q & !still).any() & all_came.any());
         choice
-    }
-
-    /// One bit per slot: it is above those of the block for which the stack does something.
-    fn above_step(&self) -> Signal {
-        let Step { block, slots, .. } = self.step.q;
-        places_above(block.decode(self.s.warps)) & !slots
     }
 
     /// 1 bit: the warp that arrives is the last of its block, and no write is under way. What comes of it has the time of
