@@ -91,7 +91,8 @@ pub fn paths_wait_with_their_threads(
     let arrive = outcome.taken.mask.only_if(outcome.kind.eq(OutcomeKind::Wait));
     ghost_waits.write(outcome.valid | t.starts | wakes, t.slot, (wait | arrive).only_if(!(t.starts | wakes)));
 
-    let agrees = |p: Path<Signal>| stale | !p.valid | (p.mask & wait).eq(p.mask.only_if(p.waits));
+    // Of the slot of a start nothing was read.
+    let agrees = |p: Path<Signal>| stale | t.starts | !p.valid | (p.mask & wait).eq(p.mask.only_if(p.waits));
     m.assert("x_waits_with_its_threads", agrees(sorted.active));
     m.assert("y_waits_with_its_threads", agrees(sorted.c));
     m.assert("cold_paths_wait_with_their_threads", outcome.valid | agrees(sorted.b));

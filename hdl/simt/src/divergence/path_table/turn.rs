@@ -18,8 +18,7 @@ pub struct Turn {
     pub returns: Signal,
     pub wakes: Signal,
     pub releases: Signal,
-    /// 1 bit: an outcome, a return or a start, of which x comes anew; and any of these or a release, which writes it.
-    pub begins: Signal,
+    /// 1 bit: an outcome, a return, a start or a release, which write x.
     pub updates: Signal,
     /// Whose it is, and its bit.
     pub slot: Signal,
@@ -33,6 +32,19 @@ pub struct Turn {
     pub live: Signal,
     pub phase: Signal,
     pub round: Option<Signal>,
+    pub seen: Seen,
+}
+
+/// What the CCS is told of the slot whose words were read, 1 bit each. With convergence barriers it is known late whether
+/// a start is taken: then the CCS sorts that slot's paths all the same, and the new path takes the place of what comes
+/// out.
+#[derive(Clone, Copy)]
+pub struct Seen {
+    pub live: Signal,
+    pub phase: Signal,
+    pub round: Option<Signal>,
+    /// An outcome or a return.
+    pub begins: Signal,
 }
 
 /// What passes the CCS, and what comes of it.
@@ -83,6 +95,13 @@ impl Store {
         wire!(slot = starts.mux(start.slot, claim.slot));
         wire!(slot_live = words.live & !starts);
         wire!(phase = words.phase.map_or(no, |phase| phase & !starts));
+        let round = words.round.map(|round| round & !starts);
+        let seen = if self.barriers.is_some() {
+            let (live, round) = (words.live, words.round);
+            Seen { live, phase: words.phase.unwrap_or(no), round, begins: outcome.valid | returns }
+        } else {
+            Seen { live: slot_live, phase, round, begins }
+        };
         Turn {
             claim,
             starts,
@@ -90,7 +109,6 @@ impl Store {
             returns,
             wakes: claim.wake,
             releases,
-            begins,
             updates,
             slot,
             at: slot.decode(s.warps),
@@ -98,7 +116,8 @@ impl Store {
             announced_here,
             live: slot_live,
             phase,
-            round: words.round.map(|round| round & !starts),
+            round,
+            seen,
         }
     }
 
@@ -115,7 +134,7 @@ impl Store {
 
     /// A path of the tables, as it is.
     pub fn read(&self, turn: &Turn, p: Path<Signal>) -> Path<Signal> {
-        from_tables(self.m, &self.s, (turn.phase, turn.round), p)
+        from_tables(self.m, &self.s, (turn.seen.phase, turn.seen.round), p)
     }
 
     /// A path as the tables have it.
@@ -132,12 +151,12 @@ impl Store {
     ) -> Sorted {
         let Store { m, s, cold, .. } = self;
         let words = self.words.q;
-        let &Turn { starts, returns, releases, begins, .. } = turn;
-        wire!(active = self.read(turn, words.hct0.path(turn.live)));
+        let &Turn { starts, returns, releases, seen, .. } = turn;
+        wire!(active = self.read(turn, words.hct0.path(seen.live)));
         let runs = m.lit(0u32, 1);
         let depth = self.call_depth(active.depth);
-        let converges = outcome.kind.eq(OutcomeKind::Converge);
-        let goes = self.barriers_or(outcome.taken.mask, |barriers| converges.mux(barriers.goes, outcome.taken.mask));
+        let goes =
+            self.barriers_or(outcome.taken.mask, |barriers| barriers.waited.mux(barriers.goes, outcome.taken.mask));
         let lasts = self.keep_sequence(sequence, outcome);
         let gives_way = |at_once| self.fairness.as_ref().map_or(runs, |f| f.gives_way(outcome.slot, lasts, at_once));
         let (late, rest_late) = (gives_way(None), gives_way(self.queues(outcome)));
@@ -173,17 +192,26 @@ impl Store {
             let others = self.fairness.as_ref().map_or(runs, |fairness| fairness.others.q.select(slot, 1));
             let late = if s.fair { others } else { runs };
             let released = Path { valid: releases, depth: self.ranked(depth, late), pc, mask, waits: runs };
-            releases.mux(released, from_cold)
+            // Whose turn is kept for a release, has nothing of the cold table.
+            turn.claim.release.mux(released, from_cold)
         });
         wire!(b = outcome.valid.mux(rest, second_path));
         let second = words.hct1.unwrap_or_else(|| m.zero(Path::shape(s)));
-        wire!(c = self.read(turn, Path { valid: second.valid & turn.live, ..second }));
+        wire!(c = self.read(turn, Path { valid: second.valid & seen.live, ..second }));
         let idles = if s.gives_way() { active.waits | active.is_late(s) } else { active.waits };
-        wire!(parked = idles & !begins);
+        wire!(parked = idles & !seen.begins);
         let stacks = s.order.is_stack().then(|| Stacks { outcome: outcome.valid, seeks: !turn.updates });
-        let a_first = turn.live & !begins & !parked;
+        let a_first = seen.live & !seen.begins & !parked;
         let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks, lasts });
-        // At a start none of the three is valid, and the new path is x: the sort gives zeros, and nothing waits for it.
+        let ccs = self.barriers_or(ccs, |_| CcsOut {
+            y: Path { valid: ccs.y.valid & !starts, ..ccs.y },
+            z: Path { valid: ccs.z.valid & !starts, ..ccs.z },
+            merges: ccs.merges.only_if(!starts),
+            y_ahead: ccs.y_ahead & !starts,
+            ..ccs
+        });
+        // At a start the new path is x. Without convergence barriers none of the three is valid then: the sort gives
+        // zeros, and nothing waits for it.
         let begun = Path {
             valid: start.mask.any(),
             depth: self.ranked(depth.literal(0u32), runs),
@@ -191,7 +219,9 @@ impl Store {
             mask: start.mask,
             waits: runs,
         };
-        let either = |sorted: Signal, begun: Signal| sorted | begun.only_if(starts);
+        let either = |sorted: Signal, begun: Signal| {
+            self.barriers_or(sorted | begun.only_if(starts), |_| starts.mux(begun, sorted))
+        };
         wire!(
             x = Path {
                 valid: either(ccs.x.valid, begun.valid),

@@ -32,8 +32,12 @@ impl Table {
         wire!(more = steps & i.has_y & index.q.lt(count) & goes_here);
         wire!(ends = steps & !more & !scanned.q.valid);
         // What is compared takes part in the sort before it is known whether the turn is used.
-        wire!(sorts = i.sort & !i.start & !i.stale & i.has_y & compared.q.valid);
-        wire!(swap = sorts & i.before_y & !i.gives_way);
+        // With convergence barriers that is also where a start takes the turn.
+        let late_start = s.convergence_barriers > 0;
+        let claimed = if late_start { i.sort } else { i.sort & !i.start };
+        wire!(sorts = claimed & !i.stale & i.has_y & compared.q.valid);
+        let swaps = sorts & i.before_y & !i.gives_way;
+        wire!(swap = if late_start { swaps & !i.start } else { swaps });
         wire!(disturbed = (scanned.q.valid | compared.q.valid) & !sort);
         let from_bottom = index.q.literal(0u32);
         let again = compared.q.valid.mux(compared.q.at, scanned.q.at);
