@@ -2,7 +2,7 @@
 
 use super::memory_path::{Around, MemoryPath, memory_path};
 use super::{Backward, CoreIn, FrontEnd};
-use crate::divergence::interface::{Ahead, Announced, Hint, Hints, MixedIn, OfSlot, Outcome};
+use crate::divergence::interface::{Ahead, Announced, First, Hint, Hints, MixedIn, OfSlot, Outcome};
 use crate::divergence::proof::held_since;
 use crate::isa::{Alu, HintKind};
 use crate::lane::multiplier::{MultiplierIn, multiplier};
@@ -73,7 +73,7 @@ pub fn back_end(
 
     // Stage 8, resolve.
     let in_resolve = executed.instruction;
-    let resolved = resolving(s, m, i, back, front, (second, executed), stopped);
+    let resolved = resolving(s, m, i, back, front, (operands.instruction, second, executed), stopped);
     let products = multiply(s, m, operands, resolved.result.valid & resolved.result.multiply);
 
     // Stage 9, memory. Its other half is the divergence unit.
@@ -126,20 +126,21 @@ pub fn back_end(
     BackEnd { in_execute: second, in_resolve, resolved, memory, written, divider_free: divided.free }
 }
 
-/// Resolve, and what it tells the divergence unit. `second`: the instruction in the stage before.
+/// Resolve, and what it tells the divergence unit. `first`, `second`: the instructions in the two cycles of the stage
+/// before.
 fn resolving(
     s: &Shape,
     m: Builder,
     i: &CoreIn<Signal>,
     back: &Backward,
     FrontEnd { unit, issued, .. }: &FrontEnd,
-    (second, executed): (Instruction<Signal>, Executed<Signal>),
+    (first, second, executed): (Instruction<Signal>, Instruction<Signal>, Executed<Signal>),
     stopped: Signal,
 ) -> Resolved<Signal> {
     let stops = stopped | back.faulted.value;
     let squashed = squashed(back, issued.squashes, &executed.instruction);
     if let Some(hints) = &back.hints {
-        hints.drive(instructions_on_barriers(s, &second, &executed, stops));
+        hints.drive(instructions_on_barriers(s, (&first, &second), &executed, stops));
     }
     if let Some(announced) = &back.announced {
         // Whether it is at fault is known late: then its outcome does not come, nor anything else.
@@ -199,14 +200,23 @@ fn cover_awaited(m: Builder, front: &FrontEnd, in_resolve: &Instruction<Signal>,
 /// What the divergence unit is told of the instructions on convergence barriers in stages 7 and 8.
 fn instructions_on_barriers(
     s: &Shape,
-    at_7: &Instruction<Signal>,
+    (first, at_7): (&Instruction<Signal>, &Instruction<Signal>),
     executed: &Executed<Signal>,
     stopped: Signal,
 ) -> Hints<Signal> {
     let of = |at: &Instruction<Signal>| at.decoded.converges.expect("a core with convergence barriers");
     let copies = at_7.decoded.converges_by(HintKind::Copy) | at_7.decoded.converges_by(HintKind::Move);
     let other = at_7.decoded.imm.slice(0, s.barrier_bits());
-    let ahead = Ahead { slot: at_7.slot, barrier: of(at_7).barrier, other, both: at_7.valid & copies };
+    let first = First { slot: first.slot, barrier: of(first).barrier };
+    let ahead = Ahead {
+        slot: at_7.slot,
+        barrier: of(at_7).barrier,
+        mask: at_7.mask,
+        next: at_7.decoded.pc + 1,
+        counts: at_7.decoded.converges_by(HintKind::Count),
+        other,
+        both: at_7.valid & copies,
+    };
     let at_8 = &executed.instruction;
     let d = at_8.decoded;
     let present = at_8.valid & of(at_8).valid;
@@ -220,7 +230,7 @@ fn instructions_on_barriers(
         next: d.pc + 1,
         sync: executed.named.filter(|_| s.syncs()),
     };
-    Hints { ahead, hint, present }
+    Hints { first, ahead, hint, present }
 }
 
 /// What the proof that releases come in time counts on: issue does what `hold` says, and an instruction that was named

@@ -364,14 +364,31 @@ pub struct Hint<T> {
     pub sync: Option<Named<T>>,
 }
 
-/// The barriers that the instruction in the second cycle of stage 7 will name in the next.
+/// The barrier that the instruction in the first cycle of stage 7 will name.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
-pub struct Ahead<T> {
+pub struct First<T> {
     #[width(s.warp_bits())]
     pub slot: T,
     #[width(s.barrier_bits())]
     pub barrier: T,
+}
+
+/// What the instruction in the second cycle of stage 7 will be in the next.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Ahead<T> {
+    /// As in [`Hint`]; the barrier is that of [`First`] in the cycle before.
+    #[width(s.warp_bits())]
+    pub slot: T,
+    #[width(s.barrier_bits())]
+    pub barrier: T,
+    #[width(s.lanes)]
+    pub mask: T,
+    #[width(s.pc_bits())]
+    pub next: T,
+    /// 1 bit: it is a `count`.
+    pub counts: T,
     #[width(s.barrier_bits())]
     pub other: T,
     /// 1 bit: it may name `other`.
@@ -382,6 +399,7 @@ pub struct Ahead<T> {
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct Hints<T> {
+    pub first: First<T>,
     pub ahead: Ahead<T>,
     pub hint: Hint<T>,
     /// 1 bit, early: an instruction is in stage 8. It may have no effect since the core has stopped.

@@ -8,12 +8,14 @@
 //!
 //! | state | of | what |
 //! |---|---|---|
-//! | `entries` | a barrier of a warp | E, W, and the pc and call depth at which W goes on; written by instructions only |
+//! | `expected_threads` | a barrier of a warp | of its entry, E; written by instructions only |
+//! | `places` | a barrier of a warp | the rest of it: W, and the pc and call depth at which W goes on; written where threads come to wait |
 //! | `words` | a warp | a few bits a barrier, [`Word`]: whether E and W mean something, and what is to be looked at |
 //! | `alive` | a warp | the threads that have not ended; a thread that ends stays in E, where this masks it |
 //!
-//! **Instructions** act in stage 8, in order, one a cycle; the entries are read in the cycle before, and a word that is
-//! written at that edge is read new. What a `wait` does to the path list follows in stage 9, as its outcome:
+//! **Instructions** act in stage 8, in order, one a cycle. Their barrier is looked up in the cycle before: who is there
+//! and how many, and whether at their place, goes to registers. An instruction of the same warp is neither in the cycle
+//! before nor behind, so nothing else changes what was looked up but the warden, which tells. What a `wait` does to the path list follows in stage 9, as its outcome:
 //! [`TableOut::goes`] says who goes on.
 //!
 //! **Releases.** A `wait` that completes its barrier releases it by itself: its threads and those that waited are at
@@ -59,14 +61,14 @@ use crate::shape::Shape;
 use act::Act;
 use heddle_hdl::prelude::*;
 use state::Store;
-pub use state::{BySync, Entry, Word};
+pub use state::{BySync, Entry, Place, Word};
 use warden::Visit;
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
 #[widths(s: &Shape)]
 pub struct TableIn<T> {
     pub hints: Hints<T>,
-    /// Call depth of the active path of the hint's slot.
+    /// Call depth of the active path of the slot that is ahead.
     #[width(s.depth_bits)]
     pub depth: T,
     /// An outcome, and the threads that end with it.
@@ -77,7 +79,8 @@ pub struct TableIn<T> {
     pub ended: T,
     /// 1 bit: patience of the outcome's slot is over.
     pub tick: T,
-    /// 1 bit: the CCS takes a release in this cycle; only if [`TableOut::visits`] was 1 in the cycle before.
+    /// 1 bit: the CCS takes a release in this cycle; only if [`TableOut::visits`] was 1 in the cycle before, and not of
+    /// a warp that is busy.
     pub free: T,
     /// A start that is taken.
     pub start: T,
@@ -134,7 +137,7 @@ pub fn held(s: &Shape, state: &State, warp: u32) -> Vec<inspect::Path> {
     let Word { holds, .. } = state.word(Word::shape(s), "words", warp.into());
     let path = |barrier: u32| {
         let address = u64::from(warp) << s.barrier_bits() | u64::from(barrier);
-        let Entry { waiting, depth, pc, .. } = state.word(Entry::shape(s), "entries", address);
+        let Place { waiting, depth, pc } = state.word(Place::shape(s), "places", address);
         let (place, pc) = (format!("wait {barrier}"), 4 * pc.low_u64() as u32);
         inspect::Path { place, depth: depth.low_u64(), pc, mask: waiting.to_bitvec(s.lanes), waits: true }
     };
@@ -183,9 +186,9 @@ pub(super) fn described(m: Builder, s: &Shape, i: TableIn<Signal>) -> (TableOut<
         release: Release {
             valid: releases,
             slot: store.at_slot.q,
-            depth: entry.depth,
-            pc: entry.pc,
-            mask: entry.waiting,
+            depth: entry.place.depth,
+            pc: entry.place.pc,
+            mask: entry.place.waiting,
         },
         // Whether an instruction that is present has an effect is known late.
         writes: i.hints.present | visit.acts,

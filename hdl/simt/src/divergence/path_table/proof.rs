@@ -119,7 +119,7 @@ fn harness(s: &Shape, name: &str, obeys: bool, specific: Specific) -> TypedModul
                 (&slots, &late),
                 hints,
                 (outcome, asked),
-                (barriers, tables.store.hct0.read(barriers.act.waited_slot).mask),
+                (barriers, tables.store.hct0.read(barriers.act.waited_slot).mask, out.steer),
             );
             reads(m, s, hints, &slots, &tables, barriers);
             announce

@@ -118,7 +118,7 @@ impl Store {
         let hints = hints.expect("told of instructions on convergence barriers");
         let stay = outcome.taken.mask | outcome.rest.mask;
         inputs.drive(TableIn {
-            depth: self.call_depth(self.hct0.read(hints.hint.slot).depth),
+            depth: self.call_depth(self.hct0.read(hints.ahead.slot).depth),
             hints,
             outcome: outcome.valid,
             outcome_slot: outcome.slot,

@@ -2,15 +2,37 @@
 
 use super::TableIn;
 use super::checks::check;
-use super::state::{BySync, Entry, Store, Word, clear, has, set};
-use crate::divergence::interface::Hint;
+use super::state::{BySync, Entry, Place, Store, Word, clear, has, set};
+use crate::divergence::interface::{Ahead, Hint};
 use crate::isa::HintKind;
+use crate::pipeline::timing::ISSUE_TO_NEXT;
 use heddle_hdl::prelude::*;
 
-/// What the warden wants to read, where no instruction reads two entries.
+/// What the warden wants to read, where no instruction reads two entries; and, 1 bit, that those who wait where the
+/// instruction that is ahead will act go on now.
 pub struct Reads {
     pub valid: Deferred<Signal>,
     pub address: Deferred<Signal>,
+    pub gone: Deferred<Signal>,
+}
+
+/// What is found of an instruction's barrier in the second cycle of stage 7, in registers.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct Known<T> {
+    /// The threads of its warp that have not ended, and the call depth of its active path.
+    living: T,
+    depth: T,
+    /// 1 bit: threads wait there; who is expected there, and who waits.
+    held: T,
+    expected: T,
+    waiters: T,
+    /// 1 bit: those who wait there go on where this one does.
+    same_place: T,
+    /// 1 bit each: some of those who are expected come; others do not.
+    some_arrive: T,
+    others_lack: T,
+    /// How many wait or arrive, or participate if the instruction counts them.
+    count: T,
 }
 
 /// What an instruction does.
@@ -19,8 +41,9 @@ pub struct Act {
     /// 1 bit: the instruction writes its entry, and the word of its warp.
     pub changes: Signal,
     pub word: Word<Signal>,
-    /// The entry of its barrier; that of its other one, or the warden's.
-    pub found: [Entry<Signal>; 2],
+    /// The entry of the barrier that is ahead; that of the other one, or the warden's.
+    pub first: Entry<Signal>,
+    pub other: Entry<Signal>,
     /// See [`super::TableOut`].
     pub count: Signal,
     pub goes: Signal,
@@ -75,17 +98,17 @@ pub struct Seen {
     pub at_c: Signal,
     /// With warp primitives, 1 bit: it is a hint on a barrier that hints leave alone.
     pub barred: Option<Signal>,
-    /// The threads of its warp that have not ended.
+    /// See [`Known`].
     pub living: Signal,
-    /// The entry of its barrier, 1 bit whether threads wait there, who is expected there, and who waits.
-    pub entry: Entry<Signal>,
+    pub depth: Signal,
     pub held: Signal,
     pub expected: Signal,
     pub waiters: Signal,
-    /// 1 bit: those who wait there go on where this one does.
     pub same_place: Signal,
-    /// The entry of the other barrier, and who participates in it.
-    pub other: Entry<Signal>,
+    pub count: Signal,
+    some_arrive: Signal,
+    others_lack: Signal,
+    /// Who participates in the other barrier.
     other_participants: Signal,
 }
 
@@ -101,8 +124,6 @@ pub struct Decided {
     pub falls: Signal,
     /// Who is expected then.
     pub still_expected: Signal,
-    /// How many wait or arrive, or participate if the instruction counts them.
-    pub count: Signal,
     /// 1 bit each: nobody else is expected; those who wait go on.
     pub full: Signal,
     pub completes: Signal,
@@ -110,11 +131,13 @@ pub struct Decided {
     pub go: Signal,
 }
 
+const _: () = assert!(ISSUE_TO_NEXT >= 2, "an instruction would change what was looked up for the next");
+
 impl Store {
-    /// Reads the entries of an instruction in the cycle before it, and does what it says.
+    /// Looks up what is known of an instruction's barrier in the cycle before it, and does what it says.
     pub fn act(&self, i: &TableIn<Signal>) -> (Act, Reads) {
         let Store { m, .. } = self;
-        let (seen, reads) = self.see(i);
+        let (seen, entries, reads) = self.see(i);
         let sync = self.arrival(i, &seen);
         let decided = self.decide(&seen, sync);
         let Seen { valid, slot, mask, waits, held, .. } = seen;
@@ -125,15 +148,16 @@ impl Store {
                 valid & sync.map_or(waits, |sync| waits | sync.enters | (sync.passes & sync.lacks))
             )
         );
-        let (entry, word) = self.written(i, &seen, &decided, sync);
+        let (entry, word) = self.written(&seen, &decided, sync);
         check(self, i, &seen, &decided, sync, entry);
 
         let counted = |what: Signal| what & valid;
         let act = Act {
             changes,
             word,
-            found: [seen.entry, seen.other],
-            count: decided.count,
+            first: entries[0],
+            other: entries[1],
+            count: seen.count,
             goes: m.pipe("go_on", decided.go),
             in_use: sync.map(|sync| sync.queues),
             stays: sync.map(|sync| m.pipe("stays", (mask & !sync.here).only_if(sync.valid))),
@@ -146,9 +170,37 @@ impl Store {
         (act, reads)
     }
 
-    /// The instruction, and the entries that were read for it.
-    fn see(&self, i: &TableIn<Signal>) -> (Seen, Reads) {
-        let Store { m, s, entries, .. } = self;
+    /// Looks up the barrier that is ahead: its entry was addressed a cycle ago. Nothing of it changes in this cycle but
+    /// that the warden lets go on who waits there: its warp has no other instruction in the stage before or behind, and no
+    /// outcome.
+    fn look_up(&self, i: &TableIn<Signal>, entry: Entry<Signal>, gone: Signal) -> Known<Signal> {
+        let Store { m, s, .. } = self;
+        let Ahead { slot, barrier, mask, next, counts, .. } = i.hints.ahead;
+        let (word, at) = (self.words.read(slot), barrier.decode(s.convergence_barriers));
+        wire!(living = self.alive.read(slot));
+        wire!(held = has(word.holds, at) & !gone);
+        wire!(expected = entry.expected & living.only_if(has(word.expects, at)));
+        wire!(waiters = entry.place.waiting.only_if(held));
+        let arrive = expected & mask;
+        m.pipe(
+            "known",
+            Known {
+                living,
+                depth: i.depth,
+                held,
+                expected,
+                waiters,
+                same_place: entry.place.pc.eq(next) & entry.place.depth.eq(i.depth),
+                some_arrive: arrive.any(),
+                others_lack: (expected & !mask).any(),
+                count: (waiters | counts.mux(expected, arrive)).count_ones(),
+            },
+        )
+    }
+
+    /// The instruction, and what is known of it; the entries that are read.
+    fn see(&self, i: &TableIn<Signal>) -> (Seen, [Entry<Signal>; 2], Reads) {
+        let Store { m, s, .. } = self;
         let n = s.convergence_barriers;
         let Hint { valid, slot, operation, barrier, operand, mask, next, sync: told } = i.hints.hint;
         let is = |kind: HintKind| operation.eq(kind);
@@ -163,23 +215,21 @@ impl Store {
         let barred = syncs
             .zip(word.by_sync)
             .map(|(syncs, BySync { hard, wanted })| has(hard | wanted, at_b | at_c.only_if(copies)) & !syncs);
-        wire!(living = self.alive.read(slot));
         let reads = Reads {
+            gone: m.deferred("warden_releases_ahead", 1),
             valid: m.deferred("warden_reads", 1),
             address: m.deferred("warden_address", s.warps.ilog2() + s.barrier_bits()),
         };
-        let ahead = i.hints.ahead;
-        let first_entry = entries.read_sync(self.address(ahead.slot, ahead.barrier), Collision::ReadNew);
+        let (first, ahead) = (i.hints.first, i.hints.ahead);
+        let first_entry = self.read_ahead("address_ahead", m.lit(1u32, 1), self.address(first.slot, first.barrier));
         let second_address = ahead.both.mux(self.address(ahead.slot, ahead.other), reads.address.value);
-        let second_entry = entries.read_sync_if(ahead.both | reads.valid.value, second_address, Collision::ReadNew);
-        wire!(held = has(word.holds, at_b));
-        wire!(expected = first_entry.expected & living.only_if(has(word.expects, at_b)));
-        wire!(waiters = first_entry.waiting.only_if(held));
+        let second_entry = self.read_ahead("second_address", ahead.both | reads.valid.value, second_address);
+        let known = self.look_up(i, first_entry, reads.gone.value);
+        let Known { living, depth, held, expected, waiters, same_place, some_arrive, others_lack, count } = known;
         wire!(
             other_participants = (second_entry.expected & living.only_if(has(word.expects, at_c)))
-                | second_entry.waiting.only_if(has(word.holds, at_c))
+                | second_entry.place.waiting.only_if(has(word.holds, at_c))
         );
-        wire!(same_place = first_entry.pc.eq(next) & first_entry.depth.eq(i.depth));
         let seen = Seen {
             valid,
             slot,
@@ -198,15 +248,17 @@ impl Store {
             at_c,
             barred,
             living,
-            entry: first_entry,
+            depth,
             held,
             expected,
             waiters,
             same_place,
-            other: second_entry,
+            count,
+            some_arrive,
+            others_lack,
             other_participants,
         };
-        (seen, reads)
+        (seen, [first_entry, second_entry], reads)
     }
 
     /// A `sync`: those of it participate as it says, if nobody waits there.
@@ -230,7 +282,7 @@ impl Store {
     fn decide(&self, seen: &Seen, sync: Option<Arrival>) -> Decided {
         let s = &self.s;
         let &Seen { valid, barrier, operand, mask, waits, counts, copies, barred, .. } = seen;
-        let &Seen { held, expected, waiters, same_place, .. } = seen;
+        let &Seen { held, expected, waiters, same_place, count, others_lack, .. } = seen;
         // Of one barrier with itself there is nothing to copy.
         let other = operand.slice(0, s.barrier_bits());
         let acts = valid & !counts & !(copies & other.eq(barrier));
@@ -239,43 +291,36 @@ impl Store {
         let soft = mask & barred.map_or(expected, |barred| expected.only_if(!barred));
         wire!(here = !held | same_place);
         wire!(arrive = sync.map_or(soft, |sync| sync.valid.mux(sync.here, soft)));
-        wire!(some_arrive = arrive.any());
+        wire!(some_arrive = barred.map_or(seen.some_arrive, |barred| seen.some_arrive & !barred));
         let waits_here = waits & some_arrive & here;
         wire!(enters = sync.map_or(waits_here, |sync| waits_here | sync.enters));
         wire!(falls = waits & some_arrive & !here);
         let left = expected & !mask;
-        let left_by = |sync: Arrival| {
-            let lacking = sync.participants & !sync.here & !waiters;
-            sync.valid.mux(sync.enters.mux(lacking, expected), left)
-        };
+        let lacking = |sync: Arrival| sync.participants & !sync.here & !waiters;
+        let left_by = |sync: Arrival| sync.valid.mux(sync.enters.mux(lacking(sync), expected), left);
         wire!(still_expected = sync.map_or(left, left_by));
-        let count = (waiters | counts.mux(expected, arrive)).count_ones();
         let wide = count.width().max(7);
-        wire!(full = !still_expected.any());
+        let some_lack = |sync: Arrival| sync.valid.mux(lacking(sync).any(), others_lack);
+        wire!(full = !sync.map_or(others_lack, some_lack));
         wire!(enough = operand.any() & count.zext(wide).ge(operand.zext(wide)));
         wire!(completes = enters & (full | enough));
         let stay = (waiters | arrive).only_if(enters);
         let passing = mask & !stay;
         let passing = sync.map_or(passing, |sync| sync.valid.mux(sync.here.only_if(sync.passes), passing));
         wire!(go = passing | stay.only_if(completes));
-        Decided { changes, arrive, some_arrive, enters, falls, still_expected, count, full, completes, go }
+        Decided { changes, arrive, some_arrive, enters, falls, still_expected, full, completes, go }
     }
 
     /// The entry and the word as they are written.
-    fn written(
-        &self,
-        i: &TableIn<Signal>,
-        seen: &Seen,
-        decided: &Decided,
-        sync: Option<Arrival>,
-    ) -> (Entry<Signal>, Word<Signal>) {
+    fn written(&self, seen: &Seen, decided: &Decided, sync: Option<Arrival>) -> (Entry<Signal>, Word<Signal>) {
         let &Seen { joins, cancels, copies, moves, word, at_b, at_c, waiters, .. } = seen;
         let &Decided { changes, arrive, enters, falls, completes, still_expected, .. } = decided;
         let copied = seen.other_participants & !waiters;
         let after = pick([(joins, seen.expected | seen.mask), (copies, copied)], still_expected);
-        let arrived = Entry { expected: after, waiting: waiters | arrive, depth: i.depth, pc: seen.next };
-        let entry = enters.mux(arrived, Entry { expected: after, ..seen.entry });
-        self.entries.write(changes, self.address(seen.slot, seen.barrier), entry);
+        let address = self.address(seen.slot, seen.barrier);
+        self.expected.write(changes, address, after);
+        let place = Place { waiting: waiters | arrive, depth: seen.depth, pc: seen.next };
+        self.places.write(changes & enters, address, place);
         let at_both = at_b | at_c.only_if(moves);
         let arrival = at_b.only_if(enters);
         let changed = Word {
@@ -296,6 +341,6 @@ impl Store {
             look: set(changed.look, broken),
             ..changed
         });
-        (entry, changed)
+        (Entry { expected: after, place }, changed)
     }
 }

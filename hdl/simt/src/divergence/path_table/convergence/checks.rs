@@ -16,13 +16,14 @@ pub fn check(
 ) {
     let Store { m, s, .. } = store;
     let &Seen { valid, mask, waits, living, held, waiters, expected, .. } = seen;
-    let &Decided { falls, still_expected, go, .. } = decided;
+    let &Decided { enters, falls, still_expected, go, .. } = decided;
+    looked_up(store, i, seen);
     m.assert("an_instruction_is_present", !valid | i.hints.present);
     m.assert("who_waits_is_alive", !valid | !(waiters & !living).any());
     m.assert("who_executes_does_not_wait", !valid | !(waiters & mask).any());
     m.assert("who_executes_is_alive", !valid | !(mask & !living).any());
     m.assert("somebody_waits_where_it_says_so", !valid | !held | waiters.any());
-    let as_before = entry.waiting.only_if(held).eq(waiters) & entry.expected.eq(still_expected);
+    let as_before = !enters & entry.expected.eq(still_expected);
     m.assert("only_who_falls_through_leaves", !(valid & falls) | (as_before & go.eq(mask)));
     let nobody = m.lit(0u32, s.lanes);
     m.assert("only_who_waits_stays", !(valid & waits) | (mask & !go & !expected).eq(nobody));
@@ -30,6 +31,25 @@ pub fn check(
         check_sync(store, seen, decided, (sync, by_sync), entry);
     }
     covers(store, seen, decided);
+}
+
+/// What was looked up of an instruction's barrier a cycle ago is what the tables say now.
+fn looked_up(store: &Store, i: &TableIn<Signal>, seen: &Seen) {
+    let m = store.m;
+    let &Seen { valid, slot, barrier, mask, next, waits, counts, word, at_b, .. } = seen;
+    let &Seen { living, depth, held, expected, waiters, same_place, count, .. } = seen;
+    let Entry { expected: entered, place } = store.entry(store.address(slot, barrier));
+    let alive = store.alive.read(slot);
+    let who = living.eq(alive) & expected.eq(entered & alive.only_if(has(word.expects, at_b)));
+    let waits_there = held.eq(has(word.holds, at_b)) & waiters.eq(place.waiting.only_if(held));
+    let at_place = same_place.eq(place.pc.eq(next) & place.depth.eq(depth));
+    let counted = (waiters | counts.mux(expected, expected & mask)).count_ones();
+    m.assert("what_was_looked_up_is_so", !valid | (who & waits_there & at_place));
+    m.assert("what_was_counted_is_so", !(valid & (waits | counts)) | count.eq(counted));
+    let just = m.pipe_reset("just_had_an_instruction", valid) & m.pipe("just_had", slot).eq(slot);
+    m.assume("instructions_of_a_warp_are_apart", !(valid & just));
+    let ended = m.pipe_reset("just_had_an_outcome", i.outcome) & m.pipe("whose_outcome", i.outcome_slot).eq(slot);
+    m.assume("no_instruction_right_after_an_outcome", !(valid & ended));
 }
 
 /// Of a `sync`, and of hints where threads wait by one.
@@ -54,7 +74,7 @@ fn check_sync(
     m.assert("who_syncs_goes_on_when_all_are_there", !(enters & completes) | all.eq(participants));
     let at_sync = valid & waits & has(hard, at_b);
     m.assert("a_hint_leaves_a_sync_alone", !at_sync | (go.eq(mask) & !changes));
-    let same = entry.waiting.only_if(held).eq(waiters) & entry.expected.eq(expected);
+    let same = !decided.enters & entry.expected.eq(expected);
     m.assert("who_queues_leaves_the_entry_alone", !(queues & changes) | same);
     m.cover("sync_arrives_first", enters & !held);
     m.cover("sync_completes", enters & held & full);
@@ -68,10 +88,10 @@ fn check_sync(
 fn covers(store: &Store, seen: &Seen, decided: &Decided) {
     let m = store.m;
     let &Seen { valid, mask, joins, waits, cancels, counts, moves, copies, held, .. } = seen;
-    let &Decided { changes, arrive, some_arrive, enters, falls, count, full, completes, .. } = decided;
+    let &Decided { changes, arrive, some_arrive, enters, falls, full, completes, .. } = decided;
     m.cover("joins", changes & joins);
     m.cover("cancels_where_others_wait", changes & cancels & held);
-    m.cover("counts_some", valid & counts & count.any());
+    m.cover("counts_some", valid & counts & seen.count.any());
     m.cover("copies", changes & copies & !moves);
     m.cover("moves_with_waiting_threads", changes & moves & held);
     m.cover("completes_with_others", valid & completes & full & held);

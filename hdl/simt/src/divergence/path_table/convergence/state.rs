@@ -46,6 +46,13 @@ pub struct BySync<T> {
 pub struct Entry<T> {
     #[width(s.lanes)]
     pub expected: T,
+    pub place: Place<T>,
+}
+
+/// Who waits there, and where they go on.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Place<T> {
     #[width(s.lanes)]
     pub waiting: T,
     #[width(s.depth_bits)]
@@ -58,8 +65,9 @@ pub struct Entry<T> {
 pub struct Store {
     pub m: Builder,
     pub s: Shape,
-    /// By barrier and warp; written by instructions only.
-    pub entries: Mem<Entry<Width>>,
+    /// By barrier and warp; written by instructions only, and the second only where threads come to wait.
+    pub expected: Mem<Width>,
+    pub places: Mem<Place<Width>>,
     /// By warp.
     pub words: Mem<Word<Width>>,
     /// By warp: the threads that have not ended.
@@ -89,8 +97,11 @@ impl Store {
     /// All of it, as at reset.
     pub fn new(m: Builder, s: &Shape) -> Store {
         let distributed = MemoryStyle::Distributed;
+        let address_bits = s.warps.ilog2() + s.barrier_bits();
+        let style = if are_small(s) { distributed } else { MemoryStyle::Block };
         Store {
-            entries: m.memory("entries", Entry::shape(s), s.warps.ilog2() + s.barrier_bits()),
+            expected: m.memory("expected_threads", s.lanes, address_bits).style(style),
+            places: m.memory("places", Place::shape(s), address_bits).style(style),
             words: m.memory("words", Word::shape(s), s.warp_bits()).style(distributed),
             alive: m.memory("alive", s.lanes, s.warp_bits()).style(distributed),
             holding: m.reg("holding", s.warps).reset(0u32),
@@ -113,6 +124,23 @@ impl Store {
     /// The address of a barrier's entry.
     pub fn address(&self, slot: Signal, barrier: Signal) -> Signal {
         if self.s.warps > 1 { cat(&[barrier, slot]) } else { barrier }
+    }
+
+    /// The entry at this address, in the next cycle, if `valid`; else the one of before.
+    pub fn read_ahead(&self, name: &str, valid: Signal, address: Signal) -> Entry<Signal> {
+        if are_small(&self.s) {
+            // A table that is read at once needs no way around it for what is written at the edge.
+            let at = self.m.reg(name, address.width());
+            at.next_if(valid, address);
+            return self.entry(at.q);
+        }
+        let expected = self.expected.read_sync_if(valid, address, Collision::ReadNew);
+        Entry { expected, place: self.places.read_sync_if(valid, address, Collision::ReadNew) }
+    }
+
+    /// The entry at this address.
+    pub fn entry(&self, address: Signal) -> Entry<Signal> {
+        Entry { expected: self.expected.read(address), place: self.places.read(address) }
     }
 
     /// One bit per warp: something of it is to be noted.
@@ -139,6 +167,11 @@ impl Word<Signal> {
     pub fn soft(&self) -> Signal {
         self.by_sync.map_or(self.holds, |by_sync| self.holds & !by_sync.hard)
     }
+}
+
+/// The entries are few enough for distributed RAM.
+fn are_small(s: &Shape) -> bool {
+    s.warps << s.barrier_bits() <= 64
 }
 
 /// 1 bit: `bits` has the bit `at`.

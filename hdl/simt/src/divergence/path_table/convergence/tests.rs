@@ -5,11 +5,11 @@
 //! wait, within a bound.
 
 use super::*;
-use crate::divergence::interface::Hint;
+use crate::divergence::interface::{Ahead, First, Hint};
 use crate::divergence::path_table::path_table;
 use crate::divergence::path_table::proof::release::looked_at_after;
 use crate::divergence::testing::{P, all_hit, lanes as shown, mask as lanes_of};
-use crate::divergence::{Ahead, Announced, Outcome, OutcomeKind, Side, Start, UnitIn, UnitOut, Wake};
+use crate::divergence::{Announced, Outcome, OutcomeKind, Side, Start, UnitIn, UnitOut, Wake};
 use crate::isa::HintKind;
 use crate::pipeline::primitives::Named;
 use crate::pipeline::timing::STEER_TO_DECODE;
@@ -98,7 +98,8 @@ struct Bench {
     /// A `sync` that found its barrier in use, or of which all are here; its outcome comes in this cycle.
     queued: Option<Told>,
     jumped: Option<Told>,
-    /// What goes from stage 7 to stage 8.
+    /// What is in the first cycle of stage 7, and in the second.
+    first: Option<Told>,
     ahead: Option<Told>,
     /// Instructions of the active path before its outcome.
     left: Vec<u32>,
@@ -127,6 +128,7 @@ impl Bench {
             waited: None,
             queued: None,
             jumped: None,
+            first: None,
             ahead: None,
             left: vec![0; warps],
             announces: None,
@@ -182,10 +184,21 @@ impl Bench {
                 sync: self.s.syncs().then_some(sync),
             }
         };
+        let Hint { slot: first_slot, barrier: first_barrier, .. } = hint(self.first);
         let to_come = hint(self.ahead);
         let copies = matches!(self.ahead, Some(Told { operation: HintKind::Copy | HintKind::Move, .. }));
         let other: Bits = to_come.operand.extract(0, self.s.barrier_bits());
-        let ahead = Ahead { slot: to_come.slot, barrier: to_come.barrier, other, both: copies.into() };
+        let counts = matches!(self.ahead, Some(Told { operation: HintKind::Count, .. }));
+        let first = First { slot: first_slot, barrier: first_barrier };
+        let ahead = Ahead {
+            slot: to_come.slot,
+            barrier: to_come.barrier,
+            mask: to_come.mask,
+            next: to_come.next,
+            counts: counts.into(),
+            other,
+            both: copies.into(),
+        };
         self.t.poke(UnitIn {
             start: Start {
                 valid: start.is_some().into(),
@@ -214,7 +227,7 @@ impl Bench {
                 call: self.announces.is_some_and(|(_, call, _)| call).into(),
                 ret: self.announces.is_some_and(|(_, _, ret)| ret).into(),
             }),
-            hints: Some(Hints { ahead, hint: hint(told), present: told.is_some().into() }),
+            hints: Some(Hints { first, ahead, hint: hint(told), present: told.is_some().into() }),
             unissued: None,
             mixed: None,
         });
@@ -544,17 +557,21 @@ impl Bench {
                 density = [4, 20, 50, 80, 100][self.r.usize(..5)];
             }
             // What `hold` kept from being issued does not come: neither outcomes nor instructions.
-            let kept = self.held >> 4 & 1 == 1;
+            let kept = |cycles: u32| self.held >> cycles & 1 == 1;
+            let [kept, instruction_kept] = [kept(4), kept(3)];
             let told = self.ahead.take();
+            self.ahead = self.first.take();
             let outcome = match (self.waited, self.queued, self.jumped) {
                 (Some((told, _)), ..) => Some(self.outcome_of(told, OutcomeKind::Converge)),
                 (_, Some(told), _) => Some(self.outcome_of(told, OutcomeKind::Queue)),
                 (.., Some(told)) => Some(self.outcome_of(told, OutcomeKind::Jump)),
                 _ => next_outcome.take(),
             };
-            // What comes next is not of a slot whose outcome is on its way.
+            // What comes next is not of a slot whose outcome is on its way, or that has an instruction in the cycle
+            // before.
             let cycle = self.t.cycle();
-            let busy = [told.filter(Told::waits).map(|t| t.slot), outcome.map(|o| o.0)];
+            let busy = [told.filter(Told::waits), self.ahead].map(|told| told.map(|t| t.slot));
+            let busy = [busy[0], busy[1], outcome.map(|o| o.0)];
             let runs =
                 |k: &usize| matches!(self.slots[*k], Slot::Runs(since) if cycle > since + u64::from(STEER_TO_DECODE));
             let ready: Vec<usize> = (0..self.slots.len()).filter(|k| runs(k) && !busy.contains(&Some(*k))).collect();
@@ -562,7 +579,7 @@ impl Bench {
                 let slot = ready[self.r.usize(..ready.len())];
                 let x = self.active(slot);
                 match self.invent(slot, x) {
-                    Ok(hint) => self.ahead = Some(hint),
+                    Ok(hint) => self.first = Some(hint).filter(|_| !instruction_kept),
                     // In stage 9 with the instruction that follows, of another slot, a `wait` may not be in stage 9,
                     // too.
                     Err(told_later) if told.is_none_or(|t| !t.waits()) => {
@@ -606,7 +623,9 @@ impl Bench {
     fn tells(&mut self, operation: HintKind, barrier: usize, operand: u64) -> u64 {
         self.settle();
         let x = self.active(0);
-        self.ahead = Some(Told { slot: 0, operation, barrier, operand, mask: x.mask, next: x.pc + 1, sync: (0, 0) });
+        self.first = Some(Told { slot: 0, operation, barrier, operand, mask: x.mask, next: x.pc + 1, sync: (0, 0) });
+        self.cycle(None, None, None);
+        self.ahead = self.first.take();
         self.cycle(None, None, None);
         let told = self.ahead.take();
         self.poke(told, None, None, 0);
@@ -885,7 +904,7 @@ fn every_barrier_has_its_turn() {
     for (period, phase) in (6..20).flat_map(|period| (1..period).map(move |phase| (period, phase))) {
         t.poke(zero.clone());
         t.reset();
-        let cycle = |t: &mut Sim<TableIn<Width>, TableOut<Signal>>, told: Option<Told>, next: Option<Told>| {
+        let cycle = |t: &mut Sim<TableIn<Width>, TableOut<Signal>>, [told, next, last]: [Option<Told>; 3]| {
             let hint = |told: Told| Hint {
                 valid: 1u32.into(),
                 slot: told.slot.into(),
@@ -899,10 +918,16 @@ fn every_barrier_has_its_turn() {
             let ahead = next.map_or(zero.hints.ahead.clone(), |next| Ahead {
                 slot: next.slot.into(),
                 barrier: next.barrier.into(),
+                mask: next.mask.into(),
+                next: next.next.into(),
                 ..zero.hints.ahead.clone()
             });
+            let first = last.map_or(zero.hints.first.clone(), |last| First {
+                slot: last.slot.into(),
+                barrier: last.barrier.into(),
+            });
             let present = told.is_some().into();
-            let hints = Hints { ahead, hint: told.map_or(zero.hints.hint.clone(), hint), present };
+            let hints = Hints { first, ahead, hint: told.map_or(zero.hints.hint.clone(), hint), present };
             t.poke(TableIn { hints, free: 1u32.into(), ..zero.clone() });
             let out = t.peek().release;
             t.step();
@@ -926,8 +951,9 @@ fn every_barrier_has_its_turn() {
             .map(|(operation, barrier, mask)| tell(slot, operation, barrier, mask))
         };
         for told in both(0).into_iter().chain(both(1)).chain([tell(0, HintKind::Cancel, 1, 0b1101)]) {
-            cycle(&mut t, None, Some(told));
-            assert_eq!(cycle(&mut t, Some(told), None), None);
+            cycle(&mut t, [None, None, Some(told)]);
+            cycle(&mut t, [None, Some(told), None]);
+            assert_eq!(cycle(&mut t, [Some(told), None, None]), None);
         }
         // Nobody leaves: the barriers stay as they are.
         let told_at = |cycle: u64| match cycle % period {
@@ -935,7 +961,9 @@ fn every_barrier_has_its_turn() {
             at if at == phase => Some(tell(1, HintKind::Cancel, 1, 0)),
             _ => None,
         };
-        let released = (0..most).find_map(|at| cycle(&mut t, told_at(at), told_at(at + 1)));
+        cycle(&mut t, [None, None, told_at(0)]);
+        cycle(&mut t, [None, told_at(0), told_at(1)]);
+        let released = (0..most).find_map(|at| cycle(&mut t, [0, 1, 2].map(|later| told_at(at + later))));
         assert_eq!(released, Some((0, 0b0010)), "an instruction every {period} cycles, the other {phase} later");
     }
 }

@@ -40,7 +40,7 @@ impl Store {
         let Store { m, s, read, weighed, forced, read_barrier, at, at_slot, exited, ticked, last, .. } = self;
         let slot = i.hints.hint.slot;
         let ahead = i.hints.ahead;
-        let second_entry = act.found[1];
+        let second_entry = act.other;
         wire!(stuck = i.stopped & self.softly.as_ref().map_or(self.holding.q, |softly| softly.q));
         wire!(due = (self.looking.q | stuck | exited.q | ticked.q) & !i.busy);
         let here_at = at_slot.q.decode(s.warps);
@@ -53,10 +53,10 @@ impl Store {
         let order = places_above(last.read(at_slot.q).decode(s.convergence_barriers));
         wire!(nobody_runs = of_warp(stuck));
         wire!(looks = visited.look.any());
-        let candidates = looks.mux(visited.look, visited.soft().only_if(nobody_runs));
-        wire!(choice = round_robin(candidates, order));
+        // Which one it would be does not wait for whether somebody runs.
+        wire!(choice = round_robin(looks.mux(visited.look, visited.soft()), order));
         let choice_number = choice.one_hot_index();
-        wire!(finds = chooses & choice.any());
+        wire!(finds = chooses & (looks | (nobody_runs & choice.any())));
         reads.valid.drive(finds);
         reads.address.drive(self.address(at_slot.q, choice_number));
         read_barrier.next_if(finds, choice_number);
@@ -71,12 +71,15 @@ impl Store {
         // What is found in tables is weighed in a cycle of its own: a release goes through the CCS and on to stage 1.
         let reason = m.pipe("reason", Reason { wanted, complete, tired });
         let weighed_entry = m.pipe("weighed_entry", second_entry);
-        wire!(decides = weighed.q & !withdraws & !i.hints.present);
+        wire!(decides = weighed.q & !i.hints.present);
+        // A turn that is free is of no warp to withdraw from.
         wire!(releases = decides & reason.wanted & i.free);
-        wire!(passes = decides & !reason.wanted);
+        wire!(passes = decides & !reason.wanted & !withdraws);
         wire!(has_decided = releases | passes);
         wire!(warden_acts = notes | has_decided);
         last.write(has_decided, at_slot.q, read_barrier.q);
+        let ahead_at = self.address(ahead.slot, ahead.barrier);
+        reads.gone.drive(releases & self.address(at_slot.q, read_barrier.q).eq(ahead_at));
         wire!(again = is_disturbed | ahead.both);
         wire!(stays_read = read.q & !withdraws & !releases & !passes & !again);
         read.next(finds | stays_read);
@@ -99,10 +102,11 @@ impl Store {
         };
 
         m.assert("what_is_looked_at_holds", !at.q | !(visited.look & !visited.holds).any());
-        m.assert("who_is_released_is_alive", !releases | !(weighed_entry.waiting & !alive).any());
-        m.assert("somebody_is_released", !releases | weighed_entry.waiting.any());
-        let same = weighed_entry.waiting.eq(second_entry.waiting) & read.q;
-        m.assert("what_was_weighed_is_as_it_was", !decides | same);
+        m.assume("a_free_turn_is_of_no_busy_warp", !(decides & i.free & withdraws));
+        m.assert("who_is_released_is_alive", !releases | !(weighed_entry.place.waiting & !alive).any());
+        m.assert("somebody_is_released", !releases | weighed_entry.place.waiting.any());
+        let same = weighed_entry.place.waiting.eq(second_entry.place.waiting) & read.q;
+        m.assert("what_was_weighed_is_as_it_was", !decides | withdraws | same);
         if let Some(BySync { hard, .. }) = visited.by_sync {
             let early = releases & !reason.complete;
             m.assert("who_syncs_is_released_when_all_are_there", !early | !has(hard, at_read));
@@ -114,7 +118,7 @@ impl Store {
         m.cover("looked_for_nothing", passes);
         m.cover("warden_is_disturbed", read.q & again);
         m.cover("warden_withdraws", withdraws);
-        m.cover("release_waits_for_its_turn", decides & reason.wanted & !i.free);
+        m.cover("release_waits_for_its_turn", decides & reason.wanted & !withdraws & !i.free);
         m.cover("release_waits_for_an_instruction", weighed.q & i.hints.present & !is_disturbed);
 
         wire!(put_off = due.any() & !has_decided);

@@ -3,8 +3,8 @@
 use super::super::Inside;
 use super::super::convergence::{self, BySync, Entry};
 use super::Slot;
-use crate::divergence::interface::{Ahead, Hint, Hints};
-use crate::divergence::{Announced, Outcome, OutcomeKind, Side};
+use crate::divergence::interface::{Ahead, First, Hint, Hints};
+use crate::divergence::{Announced, Outcome, OutcomeKind, Side, Steer};
 use crate::isa::HintKind;
 use crate::pipeline::primitives::Named;
 use crate::pipeline::timing::{ISSUE_TO_RESOLVE, ISSUE_TO_SECOND};
@@ -13,8 +13,8 @@ use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 use heddle_hdl::select;
 
-/// Legal instructions on convergence barriers out of any: of slots that run and have no outcome in this cycle, of all
-/// threads of the path, on the barriers that were named in the cycle before. Returns the outcome: a `wait` has its own,
+/// Legal instructions on convergence barriers out of any: of slots that run and have no outcome in this cycle, nor were
+/// steered or had another one in the cycle before; of all threads of the path, as was said in the two cycles before. Returns the outcome: a `wait` has its own,
 /// and nobody else such a one; and which is announced: that of a `wait`, or as `asked`.
 pub fn hinted(
     m: Builder,
@@ -22,28 +22,31 @@ pub fn hinted(
     (slots, late): (&[Slot], &[Signal]),
     hints: &mut Hints<Signal>,
     (outcome, asked): (Outcome<Signal>, Announced<Signal>),
-    (barriers, all): (&convergence::Inside, Signal),
+    (barriers, all, steer): (&convergence::Inside, Signal, Steer<Signal>),
 ) -> (Outcome<Signal>, Announced<Signal>, Signal) {
     let n = s.convergence_barriers;
     let barrier = |index: Signal| {
         if n.is_power_of_two() { index_of(n, index) } else { index.lt(n).mux(index, index.literal(0u32)) }
     };
-    let ahead = hints.ahead;
-    let ahead = Ahead {
-        slot: index_of(s.warps, ahead.slot),
-        barrier: barrier(ahead.barrier),
-        other: barrier(ahead.other),
-        ..ahead
-    };
-    let names = m.deferred("names_another", 1);
-    hints.ahead = Ahead { both: names.value, ..ahead };
-    let named = m.pipe("named", ahead);
-    let comes = m.pipe_reset("comes", names.value);
-    let named = Ahead { both: comes, ..named };
-    let hint = hints.hint;
     let at =
         |number: Signal, signal: fn(&Slot) -> Signal| select(&slots.iter().map(signal).collect::<Vec<_>>(), number);
+    let first = hints.first;
+    hints.first = First { slot: index_of(s.warps, first.slot), barrier: barrier(first.barrier) };
+    let First { slot, barrier: told } = m.pipe("told_first", hints.first);
+    // Before the first cycle nothing was told.
+    let slot = index_of(s.warps, slot);
+    let ahead = hints.ahead;
+    let ahead = Ahead { slot, barrier: told, other: barrier(ahead.other), mask: at(slot, |slot| slot.x.mask), ..ahead };
+    let names = m.deferred("names_another", 1);
+    hints.ahead = Ahead { both: names.value, counts: ahead.counts & !names.value, ..ahead };
+    let named = m.pipe("named", hints.ahead);
+    let comes = m.pipe_reset("comes", names.value);
+    let named = Ahead { both: comes, ..named };
+    let hint = Hint { next: named.next, ..hints.hint };
     let next = m.pipe("next_of_wait", hint.next);
+    let had = m.reg("had_an_instruction", 1).reset(0u32);
+    let apart = !(had.q & m.pipe("whose_instruction", named.slot).eq(named.slot))
+        & !(m.pipe_reset("had_a_steering", steer.valid) & m.pipe("whose_steering", steer.slot).eq(named.slot));
 
     let operation = if late.is_empty() {
         hint.operation
@@ -56,11 +59,12 @@ pub fn hinted(
     let copies = operation.eq(HintKind::Copy) | operation.eq(HintKind::Move);
     let is_sync = operation.eq(HintKind::Sync) & m.lit(s.syncs(), 1);
     let known = operation.ne(0) & (operation.ne(HintKind::Sync) | is_sync) & !(copies & !named.both);
+    let known = known & operation.eq(HintKind::Count).eq(named.counts);
     let of_named = |slot: Signal| outcome.valid & outcome.slot.eq(slot);
     let lacks = hints.hint.sync.map_or(m.lit(0u32, 1), |told| told.lacks);
     let is_wait = operation.eq(HintKind::Wait) | (is_sync & lacks);
     let runs = at(named.slot, |slot| slot.runs() & !slot.pending);
-    let free = runs & !(of_named(named.slot) & !barriers.act.waited);
+    let free = runs & apart & !(of_named(named.slot) & !barriers.act.waited);
     let valid = if late.is_empty() {
         hint.valid & known & free
     } else {
@@ -70,7 +74,9 @@ pub fn hinted(
         let waits = valid & is_wait & named.slot.eq(slot);
         at(slot, |slot| slot.runs() & !slot.pending) & !of_named(slot) & !waits
     };
-    names.drive(if late.is_empty() { ahead.both } else { ahead.both & stays(ahead.slot) & may(ISSUE_TO_SECOND) });
+    had.next(valid);
+    let alone = stays(ahead.slot) & !(valid & named.slot.eq(ahead.slot));
+    names.drive(if late.is_empty() { ahead.both } else { ahead.both & alone & may(ISSUE_TO_SECOND) });
     let asked = if late.is_empty() {
         asked
     } else {
@@ -119,24 +125,22 @@ pub fn hinted(
 
 /// What was read of the entries is what they hold, and where the words say that a barrier is held, threads wait.
 pub fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], tables: &Inside, b: &convergence::Inside) {
-    let Ahead { slot, barrier, other, both } = m.pipe("reads", hints.ahead);
+    let Ahead { slot, other, both, .. } = m.pipe("reads", hints.ahead);
     let reset = m.pipe_reset("has_read", m.lit(1u32, 1));
     let is = |slot: Signal, barrier: Signal, entry: Entry<Signal>| {
-        b.store.entries.read(b.store.address(slot, barrier)).same_as(entry)
+        b.store.entry(b.store.address(slot, barrier)).same_as(entry)
     };
-    m.assert("entry_in_stage_8", implies(reset, is(slot, barrier, b.act.found[0])));
-    m.assert("other_entry_in_stage_8", implies(reset & both, is(slot, other, b.act.found[1])));
+    let ahead = hints.ahead;
+    m.assert("entry_that_is_ahead", implies(reset, is(ahead.slot, ahead.barrier, b.act.first)));
+    m.assert("other_entry_in_stage_8", implies(reset & both, is(slot, other, b.act.other)));
     m.assert(
         "entry_of_the_warden",
         implies(
             b.store.read.q,
-            is(b.store.at_slot.q, b.store.read_barrier.q, b.act.found[1]) & b.store.at.q & !(reset & both),
+            is(b.store.at_slot.q, b.store.read_barrier.q, b.act.other) & b.store.at.q & !(reset & both),
         ),
     );
-    m.assert(
-        "entry_that_is_weighed",
-        implies(b.store.weighed.q, b.store.read.q & b.visit.entry.same_as(b.act.found[1])),
-    );
+    m.assert("entry_that_is_weighed", implies(b.store.weighed.q, b.store.read.q & b.visit.entry.same_as(b.act.other)));
     let holds =
         (b.store.words.read(b.store.at_slot.q).holds & b.store.read_barrier.q.decode(s.convergence_barriers)).any();
     if let Some(BySync { hard, .. }) = b.store.words.read(b.store.at_slot.q).by_sync {

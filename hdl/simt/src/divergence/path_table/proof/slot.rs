@@ -103,13 +103,13 @@ fn held_at(m: Builder, s: &Shape, number: u32, barriers: &convergence::Inside) -
     let at = m.lit(number, s.warp_bits());
     let holds = barriers.store.words.read(at).holds;
     let path = |k: u32| {
-        let entry = barriers.store.entries.read(barriers.store.address(at, m.lit(k, s.barrier_bits())));
-        let (depth, waits) = (cat(&[entry.depth, m.lit(1u32, 1)]), m.lit(1u32, 1));
+        let place = barriers.store.places.read(barriers.store.address(at, m.lit(k, s.barrier_bits())));
+        let (depth, waits) = (cat(&[place.depth, m.lit(1u32, 1)]), m.lit(1u32, 1));
         Path {
             valid: holds.bit(k) & barriers.store.holding.q.bit(number),
             depth,
-            pc: entry.pc,
-            mask: entry.waiting,
+            pc: place.pc,
+            mask: place.waiting,
             waits,
         }
     };
