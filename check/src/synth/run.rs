@@ -149,10 +149,17 @@ const CELLS: &str = "cells.json";
 const NETLIST: &str = "netlist.json";
 const REPORT: &str = "report.json";
 
+/// The same lines without comments: they say where in the Rust a line is from, and what is kept of a core would be lost
+/// with any edit of its file.
+fn without_comments(verilog: &str) -> String {
+    let code = verilog.lines().map(|line| line.split("//").next().unwrap_or_default().trim_end());
+    code.collect::<Vec<_>>().join("\n") + "\n"
+}
+
 impl<'a> Synthesis<'a> {
     /// Of `top`, the module `heddle`.
     pub fn new(board: &'static Board, top: &Arc<Module>, session: Session<'a>) -> Synthesis<'a> {
-        let verilog = heddle_gen::verilog(top, &heddle_gen::Options::default()).single();
+        let verilog = without_comments(&heddle_gen::verilog(top, &heddle_gen::Options::default()).single());
         Synthesis { board, session, verilog, harness: harness(top, board.family.cells), work: None }
     }
 
