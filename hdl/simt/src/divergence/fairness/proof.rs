@@ -28,8 +28,8 @@ pub struct Warp {
     /// Threads that have given way, and that have not, of those that do not wait; those that wait.
     pub late: Signal,
     pub in_time: Signal,
-    /// With convergence barriers, those that wait there.
-    pub held: Option<Signal>,
+    /// With convergence barriers, those that wait there; and those of the path that runs.
+    pub held: Option<[Signal; 2]>,
     /// A thread that waits has given way.
     pub waits_late: Signal,
     /// The counters of [`super::assert_bound`].
@@ -70,7 +70,7 @@ pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
     });
     wire!(left = yields.mux(at_last, left));
     // Threads that a convergence barrier holds come back in time, unless somebody has given way.
-    let may_come = held.map_or(in_time, |held| in_time | (held & !late).only_if(!others));
+    let may_come = held.map_or(in_time, |[held, _]| in_time | (held & !late).only_if(!others));
     let count = may_come.count_ones().zext(RANK);
     let turns = |count: Signal| number(until(s, brief(s))) * count;
     let round = number(until(s, first_turn(s)) + (s.lanes - 1) * until(s, brief(s)));
@@ -80,6 +80,8 @@ pub fn has_its_turn(m: Builder, s: &Shape, fairness: &Fairness, warp: &Warp) {
         let (is_late, runs) = (late.bit(k), late.bit(k) | in_time.bit(k));
         m.assert(&format!("slot_{n}_lane_{k}_counts_while_it_can_run"), implies(live & !runs, !since.any()));
         let rest = is_late.mux(rank + round, rank);
+        // Who comes back from a barrier does so behind the path that runs.
+        let rest = held.map_or(rest, |[_, active]| active.bit(k).mux(number(1), rest));
         // Who is alone runs next.
         let in_turn = (since + rest.only_if(parted)).le(bound(s));
         m.assert(&format!("slot_{n}_lane_{k}_has_its_turn"), implies(live & runs, in_turn));

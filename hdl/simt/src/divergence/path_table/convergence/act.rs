@@ -35,15 +35,23 @@ struct Known<T> {
     count: T,
 }
 
+/// The entries that are read.
+#[derive(Clone, Copy)]
+pub struct Found {
+    /// Of the barrier that is ahead.
+    pub first: Entry<Signal>,
+    /// Of the other one, or the warden's; and its address.
+    pub other: Entry<Signal>,
+    pub other_at: Signal,
+}
+
 /// What an instruction does.
 #[derive(Clone, Copy)]
 pub struct Act {
     /// 1 bit: the instruction writes its entry, and the word of its warp.
     pub changes: Signal,
     pub word: Word<Signal>,
-    /// The entry of the barrier that is ahead; that of the other one, or the warden's.
-    pub first: Entry<Signal>,
-    pub other: Entry<Signal>,
+    pub found: Found,
     /// See [`super::TableOut`].
     pub count: Signal,
     pub goes: Signal,
@@ -137,7 +145,7 @@ impl Store {
     /// Looks up what is known of an instruction's barrier in the cycle before it, and does what it says.
     pub fn act(&self, i: &TableIn<Signal>) -> (Act, Reads) {
         let Store { m, .. } = self;
-        let (seen, entries, reads) = self.see(i);
+        let (seen, found, reads) = self.see(i);
         let sync = self.arrival(i, &seen);
         let decided = self.decide(&seen, sync);
         let Seen { valid, slot, mask, waits, held, .. } = seen;
@@ -155,8 +163,7 @@ impl Store {
         let act = Act {
             changes,
             word,
-            first: entries[0],
-            other: entries[1],
+            found,
             count: seen.count,
             goes: m.pipe("go_on", decided.go),
             in_use: sync.map(|sync| sync.queues),
@@ -199,7 +206,7 @@ impl Store {
     }
 
     /// The instruction, and what is known of it; the entries that are read.
-    fn see(&self, i: &TableIn<Signal>) -> (Seen, [Entry<Signal>; 2], Reads) {
+    fn see(&self, i: &TableIn<Signal>) -> (Seen, Found, Reads) {
         let Store { m, s, .. } = self;
         let n = s.convergence_barriers;
         let Hint { valid, slot, operation, barrier, operand, mask, next, sync: told } = i.hints.hint;
@@ -221,9 +228,11 @@ impl Store {
             address: m.deferred("warden_address", s.warps.ilog2() + s.barrier_bits()),
         };
         let (first, ahead) = (i.hints.first, i.hints.ahead);
-        let first_entry = self.read_ahead("address_ahead", m.lit(1u32, 1), self.address(first.slot, first.barrier));
+        let (first_entry, _) =
+            self.read_ahead("address_ahead", m.lit(1u32, 1), self.address(first.slot, first.barrier));
         let second_address = ahead.both.mux(self.address(ahead.slot, ahead.other), reads.address.value);
-        let second_entry = self.read_ahead("second_address", ahead.both | reads.valid.value, second_address);
+        let reads_second = ahead.both | reads.valid.value;
+        let (second_entry, second_at) = self.read_ahead("second_address", reads_second, second_address);
         let known = self.look_up(i, first_entry, reads.gone.value);
         let Known { living, depth, held, expected, waiters, same_place, some_arrive, others_lack, count } = known;
         wire!(
@@ -258,7 +267,7 @@ impl Store {
             others_lack,
             other_participants,
         };
-        (seen, [first_entry, second_entry], reads)
+        (seen, Found { first: first_entry, other: second_entry, other_at: second_at }, reads)
     }
 
     /// A `sync`: those of it participate as it says, if nobody waits there.

@@ -126,16 +126,16 @@ impl Store {
         if self.s.warps > 1 { cat(&[barrier, slot]) } else { barrier }
     }
 
-    /// The entry at this address, in the next cycle, if `valid`; else the one of before.
-    pub fn read_ahead(&self, name: &str, valid: Signal, address: Signal) -> Entry<Signal> {
+    /// The entry at this address, in the next cycle, if `valid`; else the one of before. Returns the address, too.
+    pub fn read_ahead(&self, name: &str, valid: Signal, address: Signal) -> (Entry<Signal>, Signal) {
+        let at = self.m.reg(name, address.width());
+        at.next_if(valid, address);
         if are_small(&self.s) {
             // A table that is read at once needs no way around it for what is written at the edge.
-            let at = self.m.reg(name, address.width());
-            at.next_if(valid, address);
-            return self.entry(at.q);
+            return (self.entry(at.q), at.q);
         }
         let expected = self.expected.read_sync_if(valid, address, Collision::ReadNew);
-        Entry { expected, place: self.places.read_sync_if(valid, address, Collision::ReadNew) }
+        (Entry { expected, place: self.places.read_sync_if(valid, address, Collision::ReadNew) }, at.q)
     }
 
     /// The entry at this address.

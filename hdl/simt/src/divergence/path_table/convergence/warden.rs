@@ -40,7 +40,7 @@ impl Store {
         let Store { m, s, read, weighed, forced, read_barrier, at, at_slot, exited, ticked, last, .. } = self;
         let slot = i.hints.hint.slot;
         let ahead = i.hints.ahead;
-        let second_entry = act.other;
+        let second_entry = act.found.other;
         wire!(stuck = i.stopped & self.softly.as_ref().map_or(self.holding.q, |softly| softly.q));
         wire!(due = (self.looking.q | stuck | exited.q | ticked.q) & !i.busy);
         let here_at = at_slot.q.decode(s.warps);
@@ -103,6 +103,8 @@ impl Store {
 
         m.assert("what_is_looked_at_holds", !at.q | !(visited.look & !visited.holds).any());
         m.assume("a_free_turn_is_of_no_busy_warp", !(decides & i.free & withdraws));
+        let its_own = act.found.other_at.eq(self.address(at_slot.q, read_barrier.q));
+        m.assert("the_warden_reads_its_own_entry", !read.q | its_own);
         m.assert("who_is_released_is_alive", !releases | !(weighed_entry.place.waiting & !alive).any());
         m.assert("somebody_is_released", !releases | weighed_entry.place.waiting.any());
         let same = weighed_entry.place.waiting.eq(second_entry.place.waiting) & read.q;

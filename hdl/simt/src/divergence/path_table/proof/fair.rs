@@ -33,7 +33,10 @@ fn warp(m: Builder, s: &Shape, h: &Harness, slot: &Slot) -> Warp {
         several: slot.y.valid | slot.count.any(),
         late,
         in_time,
-        held: h.barriers.map(|_| slot.held.iter().fold(none, |all, p| all | p.mask.only_if(p.valid))),
+        held: h.barriers.map(|_| {
+            let held = slot.held.iter().fold(none, |all, p| all | p.mask.only_if(p.valid));
+            [held, slot.x.mask.only_if(slot.runs())]
+        }),
         waits_late: cat(&waits_late).any(),
         sequence: h.tables.store.sequences.as_ref().map(|sequences| sequences.of(m.lit(slot.number, s.warp_bits()))),
         since: h.tables.ghosts.ghost_since.expect("it is fair"),

@@ -131,16 +131,19 @@ pub fn reads(m: Builder, s: &Shape, hints: &Hints<Signal>, slots: &[Slot], table
         b.store.entry(b.store.address(slot, barrier)).same_as(entry)
     };
     let ahead = hints.ahead;
-    m.assert("entry_that_is_ahead", implies(reset, is(ahead.slot, ahead.barrier, b.act.first)));
-    m.assert("other_entry_in_stage_8", implies(reset & both, is(slot, other, b.act.other)));
+    m.assert("entry_that_is_ahead", implies(reset, is(ahead.slot, ahead.barrier, b.act.found.first)));
+    m.assert("other_entry_in_stage_8", implies(reset & both, is(slot, other, b.act.found.other)));
     m.assert(
         "entry_of_the_warden",
         implies(
             b.store.read.q,
-            is(b.store.at_slot.q, b.store.read_barrier.q, b.act.other) & b.store.at.q & !(reset & both),
+            is(b.store.at_slot.q, b.store.read_barrier.q, b.act.found.other) & b.store.at.q & !(reset & both),
         ),
     );
-    m.assert("entry_that_is_weighed", implies(b.store.weighed.q, b.store.read.q & b.visit.entry.same_as(b.act.other)));
+    m.assert(
+        "entry_that_is_weighed",
+        implies(b.store.weighed.q, b.store.read.q & b.visit.entry.same_as(b.act.found.other)),
+    );
     let holds =
         (b.store.words.read(b.store.at_slot.q).holds & b.store.read_barrier.q.decode(s.convergence_barriers)).any();
     if let Some(BySync { hard, .. }) = b.store.words.read(b.store.at_slot.q).by_sync {
