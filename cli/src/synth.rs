@@ -17,9 +17,10 @@ use heddle_simt::Shape;
 use heddle_simt::system::system;
 use progress::Progress;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 pub use tables::boards;
-use tables::{modules_table, table};
+use tables::{modules_table, paths, table};
 
 /// Build the core for an FPGA, with Yosys and nextpnr: its cells, and its clock, or a bitstream.
 ///
@@ -42,6 +43,7 @@ use tables::{modules_table, table};
   heddle synth --seeds 0 --lanes 4 --warps 4 --memory 64K    cells only, after synthesis
   heddle synth --board colorlight-i5 --seeds 3 --json        another board; the clock is the median of three
   heddle synth --modules --divergence arbiter                the cells of each module
+  heddle synth --module path_table --path                    a module alone, and the path that limits its clock
   heddle synth --board colorlight-i5 --bitstream build/      for the board, at the highest clock; then docs/reference/boards/
   heddle synth --board ulx3s-85f --bitstream build/ --clock 40 --lanes 4 --warps 4 --memory 64K --program 16K
   heddle synth --core '--lanes 4 --warps 4 --memory 64K' --core '--lanes 2 --warps 8 --memory 64K'
@@ -65,6 +67,13 @@ pub struct Synth {
     /// Instead, the cells of each module of the core, without main and instruction memory
     #[arg(long, conflicts_with_all = ["seeds", "clock", "bitstream"])]
     modules: bool,
+    /// Instead of the core, one module of it alone, by its name in --modules, between registers: a minute for what takes
+    /// a core many, to see which path limits it. What the rest of the core fixes, shares or leaves unread is not seen
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["modules", "bitstream"])]
+    module: Option<String>,
+    /// Print below the table the path that limits each clock, step by step, with nanoseconds from the clock's edge
+    #[arg(long, conflicts_with_all = ["modules", "bitstream", "json"])]
+    path: bool,
     /// Instead, a bitstream of the core with its host and UART, and what it was made from, in this folder; --seeds are
     /// placements tried at each clock
     #[arg(long, value_name = "DIR")]
@@ -93,6 +102,9 @@ struct Built {
     board: &'static str,
     /// The options of the core.
     configuration: String,
+    /// The module of it that is built, alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<String>,
     #[serde(flatten)]
     flat: Flat,
     /// There is enough of everything on the device.
@@ -104,6 +116,9 @@ struct Built {
     seeds: Vec<f64>,
     /// That of the median.
     critical_path: Vec<String>,
+    /// When the path is there, from the clock's edge on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    critical_path_ns: Vec<f64>,
     tools: Vec<String>,
     #[serde(skip)]
     runs: Vec<Timing>,
@@ -150,7 +165,7 @@ impl Synth {
         let mut all = Vec::new();
         let ended = shapes.iter().try_for_each(|shape| self.build(shape, session, &progress, &mut all));
         drop(progress);
-        self.report(&all, table)?;
+        self.report(&all, |rows| table(rows) + &if self.path { paths(rows) } else { String::new() })?;
         interrupt.or(ended)?;
         let over = all.iter().zip(&shapes).find_map(|(built, shape)| Some((shape, built.over.as_ref()?)));
         let Some((shape, over)) = over.filter(|_| self.seeds > 0) else { return Ok(()) };
@@ -192,7 +207,16 @@ impl Synth {
     }
 
     fn synthesis<'a>(&self, shape: &Shape, session: Session<'a>) -> Result<Synthesis<'a>> {
-        Ok(Synthesis::new(self.board, &system(shape).check()?.netlist, session))
+        let top = system(shape).check()?.netlist;
+        let Some(name) = &self.module else { return Ok(Synthesis::new(self.board, &top, session)) };
+        let modules = top.modules();
+        let found = modules.iter().find(|module| module.name == *name);
+        let module = found.with_context(|| {
+            let names: BTreeSet<&str> = modules.iter().map(|module| module.name.as_str()).collect();
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            format!("--module {name}: {} has no such module; it has {names}", shape.options())
+        })?;
+        Ok(Synthesis::of_module(self.board, &top, module, session))
     }
 
     /// Appends what is found about one core, as far as it comes.
@@ -205,12 +229,14 @@ impl Synth {
         let mut built = Built {
             board: self.board.name,
             configuration: shape.options(),
+            module: self.module.clone(),
             flat,
             fits: over.is_none(),
             fmax_mhz: None,
             fmax_is_bound: self.board.family.clock_is_bound,
             seeds: Vec::new(),
             critical_path: Vec::new(),
+            critical_path_ns: Vec::new(),
             tools: [YOSYS.title()].into_iter().chain(nextpnr).collect(),
             runs: Vec::new(),
             over,
@@ -249,9 +275,9 @@ impl Built {
             Err(error) => return Err(error.into()),
         }
         self.seeds = self.runs.iter().map(|run| run.mhz).collect();
-        if let Some(Timing { mhz, path }) = median(&self.runs) {
+        if let Some(Timing { mhz, path, at_ns }) = median(&self.runs) {
             self.fmax_mhz = Some(*mhz);
-            self.critical_path = path.clone();
+            (self.critical_path, self.critical_path_ns) = (path.clone(), at_ns.clone());
         }
         Ok(())
     }
@@ -303,12 +329,14 @@ mod tests {
         Built {
             board: "ulx3s-85f",
             configuration: configuration.into(),
+            module: None,
             flat: Flat { cells, core_luts: 23268, memory_bram: 80 },
             fits: over.is_none(),
             fmax_mhz: None,
             fmax_is_bound: false,
             seeds: Vec::new(),
             critical_path: Vec::new(),
+            critical_path_ns: Vec::new(),
             tools: Vec::new(),
             runs: Vec::new(),
             over: over.map(String::from),
@@ -316,7 +344,7 @@ mod tests {
     }
 
     fn timing(mhz: f64, path: &[&str]) -> Timing {
-        Timing { mhz, path: path.iter().map(|name| name.to_string()).collect() }
+        Timing { mhz, path: path.iter().map(|name| name.to_string()).collect(), at_ns: Vec::new() }
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub struct Flat {
     /// Without block RAM of main and instruction memory, but with the logic at its pins.
     #[serde(flatten)]
     pub cells: Cells,
-    /// Tables of those in the module `core`.
+    /// Tables of those in the module `core`; all, of a module alone.
     pub core_luts: u32,
     /// Block RAMs of main and instruction memory.
     pub memory_bram: u32,

@@ -110,6 +110,8 @@ pub struct Synthesis<'a> {
     pub(super) board: &'static Board,
     pub(super) session: Session<'a>,
     pub(super) verilog: String,
+    /// The module that is built, with all that is in it.
+    module: String,
     harness: String,
     /// Where the netlist is, if it was needed.
     work: Option<Workplace>,
@@ -145,6 +147,8 @@ for step in sys.argv[1:]:
     libyosys.run_pass(step, design)
 ";
 
+/// The name of the whole.
+const TOP_OF_ALL: &str = "heddle";
 const CELLS: &str = "cells.json";
 const NETLIST: &str = "netlist.json";
 const REPORT: &str = "report.json";
@@ -159,8 +163,15 @@ fn without_comments(verilog: &str) -> String {
 impl<'a> Synthesis<'a> {
     /// Of `top`, the module `heddle`.
     pub fn new(board: &'static Board, top: &Arc<Module>, session: Session<'a>) -> Synthesis<'a> {
+        Synthesis::of_module(board, top, top, session)
+    }
+
+    /// Of one `module` of `top`, alone: all its ports end at registers of the harness. What its surroundings would fix,
+    /// share with it or leave unread is not seen.
+    pub fn of_module(board: &'static Board, top: &Arc<Module>, module: &Module, session: Session<'a>) -> Synthesis<'a> {
         let verilog = without_comments(&heddle_gen::verilog(top, &heddle_gen::Options::default()).single());
-        Synthesis { board, session, verilog, harness: harness(top, board.family.cells), work: None }
+        let harness = harness(module, board.family.cells);
+        Synthesis { board, session, verilog, module: module.name.clone(), harness, work: None }
     }
 
     /// Its cells.
@@ -170,7 +181,10 @@ impl<'a> Synthesis<'a> {
         let session = self.session;
         session.kept(&kept, || {
             let netlist = self.netlist()?.join(CELLS);
-            self.read(&netlist)?.flat(family, "heddle", "").map_err(unreadable(&YOSYS.title()))
+            let flat = self.read(&netlist)?.flat(family, &self.module, "").map_err(unreadable(&YOSYS.title()))?;
+            // Names of a module alone do not begin with where it is.
+            let core_luts = if self.module == TOP_OF_ALL { flat.core_luts } else { flat.cells.luts };
+            Ok(Flat { core_luts, ..flat })
         })
     }
 
@@ -227,9 +241,9 @@ impl<'a> Synthesis<'a> {
         ["read_verilog heddle.v"].iter().chain(family.before).map(|step| step.to_string()).chain([synth]).collect()
     }
 
-    /// The steps to the whole, flat.
+    /// The steps to what is built, flat.
     fn mapping(&self) -> Vec<String> {
-        self.synthesis("heddle", "")
+        self.synthesis(&self.module, "")
     }
 
     /// The steps from there to what is placed and routed. The harness comes when the core is mapped: afterwards, names

@@ -10,6 +10,10 @@ pub struct Timing {
     pub mhz: f64,
     /// The longest path from register to register: what it goes through, as the Verilog calls it.
     pub path: Vec<String>,
+    /// For each of them, the nanoseconds from the clock's edge to its inputs; of the register that the path begins at,
+    /// to its output. Not there in what was kept without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_ns: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -34,6 +38,7 @@ struct Path {
 struct Step {
     #[serde(rename = "type")]
     kind: String,
+    delay: f64,
     from: End,
     to: End,
 }
@@ -44,6 +49,11 @@ struct End {
 }
 
 impl Timing {
+    /// The names of the path only.
+    pub fn without_times(self) -> Timing {
+        Timing { at_ns: Vec::new(), ..self }
+    }
+
     /// Reads nextpnr's report of a design with one clock.
     pub(super) fn read(json: &[u8]) -> Result<Timing, String> {
         Timing::read_exactly(json).map(|(_, timing)| timing)
@@ -59,15 +69,26 @@ impl Timing {
         let edge = format!("posedge {clock}");
         let found = report.critical_paths.iter().find(|path| path.from == edge && path.to == edge);
         let steps = found.map_or(&[][..], |path| &path.path);
-        let cells = steps.iter().filter(|step| step.kind == "routing").map(|step| &step.to.cell);
-        let names = steps.first().map(|step| &step.from.cell).into_iter().chain(cells);
-        // What nextpnr adds has no name there.
-        let mut path: Vec<String> = names.map(|cell| source_name(cell)).filter(|name| !name.is_empty()).collect();
-        path.dedup();
+        let (mut path, mut at_ns) = (Vec::new(), Vec::new());
+        let mut time = 0.0;
+        for (k, step) in steps.iter().enumerate() {
+            time += step.delay;
+            let cell = match step.kind.as_str() {
+                _ if k == 0 => &step.from.cell,
+                "routing" => &step.to.cell,
+                _ => continue,
+            };
+            let name = source_name(cell);
+            // What nextpnr adds has no name there. Of a name with several cells, the first counts.
+            if !name.is_empty() && path.last() != Some(&name) {
+                path.push(name);
+                at_ns.push((time * 100.0).round() / 100.0);
+            }
+        }
         if path.is_empty() {
             return Err(format!("it has no path of {clock}"));
         }
-        Ok((*achieved, Timing { mhz: (achieved * 10.0).round() / 10.0, path }))
+        Ok((*achieved, Timing { mhz: (achieved * 10.0).round() / 10.0, path, at_ns }))
     }
 }
 
@@ -129,6 +150,7 @@ mod tests {
         let found = Timing::read(report(CLOCK, &cells).as_bytes()).unwrap();
         let path = ["instructions", "core.issue.buffer", "core.issue.lane[3].replica.ready", "core.fetching_pc"];
         assert_eq!((found.mhz, &found.path[..]), (46.9, &path.map(String::from)[..]));
+        assert_eq!(found.at_ns, [0.5, 1.0, 2.0, 5.0]);
     }
 
     #[test]
@@ -156,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_number_is_the_lower() {
-        let run = |mhz| Timing { mhz, path: vec![] };
+        let run = |mhz| Timing { mhz, path: vec![], at_ns: vec![] };
         let median = |all: &[f64]| median(&all.iter().copied().map(run).collect::<Vec<_>>()).map(|run| run.mhz);
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[48.0]), Some(48.0));

@@ -41,11 +41,11 @@ fn titles() -> String {
 
 /// Of whole cores.
 pub fn table(rows: &[Built]) -> String {
-    let first = rows.iter().map(|row| row.configuration.len()).max().unwrap_or(0);
+    let first = rows.iter().map(|row| named(row).len()).max().unwrap_or(0);
     let mut text = format!("{:first$}{:>8}{:>8}{}     MHz  critical path\n", "", "LUTs", "in core", titles());
     for row in rows {
-        let Built { configuration, flat: Flat { cells, core_luts, memory_bram }, .. } = row;
-        let _ = write!(text, "{configuration:first$}{:>8}{core_luts:>8}", cells.luts);
+        let Built { flat: Flat { cells, core_luts, memory_bram }, .. } = row;
+        let _ = write!(text, "{:first$}{:>8}{core_luts:>8}", named(row), cells.luts);
         for (title, number) in columns(cells) {
             let number = if title == "block RAM" { format!("{number}+{memory_bram}") } else { number.to_string() };
             let _ = write!(text, "{number:>0$}", wide(title));
@@ -60,6 +60,27 @@ pub fn table(rows: &[Built]) -> String {
         let _ = writeln!(text, "{}", format!("{mhz:>8}  {path}").trim_end());
     }
     text
+}
+
+/// The paths that limit the clocks, step by step.
+pub fn paths(rows: &[Built]) -> String {
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| !row.critical_path.is_empty()) {
+        let _ = writeln!(text, "\n{}", named(row));
+        let times = row.critical_path_ns.iter().map(|ns| format!("{ns:.2}")).chain(std::iter::repeat(String::new()));
+        for (name, time) in row.critical_path.iter().zip(times) {
+            let _ = writeln!(text, "{time:>8}  {name}");
+        }
+    }
+    text
+}
+
+/// What is built: the options of the core, and which module of it alone.
+fn named(row: &Built) -> String {
+    match &row.module {
+        Some(module) => format!("{}, {module} alone", row.configuration),
+        None => row.configuration.clone(),
+    }
 }
 
 /// Of the modules of a core.

@@ -19,8 +19,8 @@ const CELLS: &str = r#"{"modules": {"heddle": {"cells": {"core.a_LUT4_Z": {"type
                                     "board": {"cells": {"top.system.heddle.core.a_LUT4_Z": {"type": "LUT4"}, "rst_LUT4_Z": {"type": "LUT4"},
                                                         "top.system.heddle.instructions.0.0": {"type": "DP16KD"}}}}}"#;
 const REPORT: &str = r#"{"fmax": {"clk": {"achieved": 4SEED.5}}, "critical_paths": [{"from": "posedge clk", "to": "posedge clk", "path": [
-    {"type": "clk-to-q", "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.a_TRELLIS_FF_Q"}},
-    {"type": "routing", "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.b_LUT4_Z"}}]}]}"#;
+    {"type": "clk-to-q", "delay": 0.5, "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.a_TRELLIS_FF_Q"}},
+    {"type": "routing", "delay": 1.25, "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.b_LUT4_Z"}}]}]}"#;
 /// Writes the report; `seed` is the number behind `--seed`.
 const PLACES: &str = r#"while [ "$1" != --seed ]; do shift; done; sed "s/SEED/$2/" "$0.report" >report.json; echo "seed $2" >>"$0.calls""#;
 const MAPS: &str = r#"cat "$0.cells" >cells.json; echo netlist >netlist.json; echo synthesis >>"$0.calls""#;
@@ -167,6 +167,8 @@ fn json_has_cells_clock_and_path() {
     assert_eq!((&row["fits"], &row["fmax_mhz"]), (&Value::from(true), &Value::from(42.5)));
     assert_eq!(row["seeds"], Value::from(vec![41.5, 42.5, 43.5]));
     assert_eq!(row["critical_path"], Value::from(vec!["core.a", "core.b"]));
+    assert_eq!(row["critical_path_ns"], Value::from(vec![0.5, 1.75]));
+    assert_eq!(row.get("module"), None);
     assert_eq!(row["tools"], Value::from(vec![YOSYS.title(), Board::ALL[0].family.nextpnr.title()]));
     let rows: Value = serde_json::from_str(&tools.good("--json --modules")).unwrap();
     assert_eq!(
@@ -175,6 +177,25 @@ fn json_has_cells_clock_and_path() {
         "distributed_ram": 0, "bram": 0, "dsp": 0})
     );
     assert_eq!(tools.left(), 0);
+}
+
+/// A module alone: its cells are all its own, and its path is printed step by step.
+#[test]
+fn a_module_alone_has_cells_clock_and_path() {
+    let tools = Tools::new();
+    let text = tools.good("--module alu --path");
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    assert!(lines[1].contains(", alu alone ") && lines[1].ends_with("41.5  core.a -> core.b"), "{text}");
+    assert!(lines[3].ends_with(", alu alone"), "{text}");
+    assert_eq!(lines[4..], ["0.50  core.a", "1.75  core.b"]);
+    let rows: Value = serde_json::from_str(&tools.good("--module alu --json --seeds 0")).unwrap();
+    assert_eq!((&rows[0]["module"], &rows[0]["luts"], &rows[0]["core_luts"]), (&"alu".into(), &1.into(), &1.into()));
+    // What is kept of the whole core is another thing.
+    let whole: Value = serde_json::from_str(&tools.good("--json --seeds 0")).unwrap();
+    assert_eq!(whole[0]["luts"], 3);
+    let error = tools.bad("--module alus");
+    assert!(error.contains("--module alus: --lanes 1 --warps 1"), "{error}");
+    assert!(error.contains("has no such module; it has align, alu, "), "{error}");
 }
 
 /// What is known is only reported; what is not is found, with what it needs.

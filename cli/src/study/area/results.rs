@@ -219,7 +219,11 @@ pub mod tests {
         let mut results = Results::read(&path).unwrap();
         assert!(results.all().is_empty());
         let key = |of| Key { board: "b".into(), core: "--lanes 4".into(), of };
-        results.set(&key(Of::Seed(2)), "one", Outcome::Timing(Timing { mhz: 50.5, path: vec!["a".into()] }));
+        results.set(
+            &key(Of::Seed(2)),
+            "one",
+            Outcome::Timing(Timing { mhz: 50.5, path: vec!["a".into()], at_ns: vec![] }),
+        );
         results.set(&key(Of::Modules), "one", Outcome::Modules(vec![module("core", 1, &[])]));
         results.set(&key(Of::Cells), "one", Outcome::Failed("no".into()));
         let flat = Flat { cells: cells(7), core_luts: 6, memory_bram: 1 };
