@@ -115,12 +115,7 @@ fn a_lost_group_is_found() {
 #[test]
 fn a_lost_steer_is_found() {
     let Some((tools, _)) = tools() else { return };
-    let proven = mutated(
-        &tools,
-        "dual-path-4x1b",
-        "wire renewed = (starts | claim_pop) | changes",
-        "wire renewed = starts | claim_pop",
-    );
+    let proven = mutated(&tools, "dual-path-4x1b", "wire owes = both_go | ", "wire owes = ");
     assert!(proven.verdict.waveform().is_some_and(Path::exists), "{}", proven.verdict);
 }
 

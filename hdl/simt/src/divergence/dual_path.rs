@@ -168,7 +168,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let moved = store.moved(&turn, outcome);
     let popped = store.pop(&turn, &next, &moved, &unissued);
     let updated = store.update(&turn, start, outcome, &moved, &popped);
-    let steer = store.steer(&turn, outcome, &moved, &updated);
+    let steer = store.steer(&turn, (start, outcome), &moved, &popped, &updated);
     let two_paths = store.two_paths(&i, &turn, &moved);
     assume(&store, &i, (&next, &turn, &moved, &updated), steer, two_paths);
     let ghost_live = store.check_update(&turn, outcome, &updated);

@@ -178,10 +178,62 @@ impl Rpc<Signal> {
         Rpc { known: self.known | reached, pc: (reached & !self.known).mux(pc, self.pc), ..self }
     }
 
+    /// The same, in the time of one comparison.
+    pub fn reached_early(self, pc: Signal, depth: Signal) -> Signal {
+        self.valid & is_deeper(depth, self.returns, self.depth) & (!self.known | pc.eq(self.pc))
+    }
+
+    /// As [`found`](Rpc::found), with a pc that does not wait for `reached`: while the place is not known, its pc means
+    /// nothing, so it is that of whoever may reach it.
+    pub fn found_early(self, reached: Signal, pc: Signal) -> Rpc<Signal> {
+        Rpc { known: self.known | reached, pc: self.known.mux(self.pc, pc), ..self }
+    }
+
     /// Whether threads at this depth come to it by going on.
     pub fn is_ahead(self, depth: Signal) -> Signal {
         self.valid & self.known & self.returns.mux(depth + 1, depth).eq(self.depth)
     }
+}
+
+/// Whether `depth`, or one more if `by_one`, is `other`: without a carry, bit by bit. If the sum is `other`, a bit hands
+/// a carry on exactly if it was on and is off.
+pub fn is_deeper(depth: Signal, by_one: Signal, other: Signal) -> Signal {
+    let width = depth.width();
+    let handed_on = depth & !other;
+    let carries = if width > 1 { cat(&[by_one, handed_on.slice(0, width - 1)]) } else { by_one };
+    (depth ^ other).eq(carries)
+}
+
+/// The sides of an outcome of threads that reconverge with others at `own`, 1 bit each: whether they are there.
+pub fn at_own(outcome: &Outcome<Signal>, (taken_depth, depth): (Signal, Signal), own: Rpc<Signal>) -> [Signal; 2] {
+    [own.reached_early(outcome.taken.pc, taken_depth), own.reached_early(outcome.rest.pc, depth)]
+}
+
+/// Whether they are where the threads of the branch meet, in the time of one comparison. If that is at `own`
+/// (`same_group`), it has the branch's pc, too; where the function returns to, only `own` can be known.
+pub fn at_branchs(
+    outcome: &Outcome<Signal>,
+    meets: Reconvergence<Signal>,
+    (taken_depth, depth): (Signal, Signal),
+    own: Rpc<Signal>,
+    same_group: Signal,
+) -> [Signal; 2] {
+    let not_elsewhere = !(same_group & own.known) | outcome.taken.pc.eq(own.pc);
+    let at_pc = meets.returns.mux(not_elsewhere, outcome.taken.pc.eq(meets.rpc));
+    [at_pc & is_deeper(taken_depth, meets.returns, depth), !meets.returns & outcome.rest.pc.eq(meets.rpc)]
+}
+
+/// Where those meet who go on or, if they part and are no longer of one group, the threads of the branch. `found`: they
+/// are there.
+pub fn meeting(
+    meets: Reconvergence<Signal>,
+    depth: Signal,
+    own: Rpc<Signal>,
+    of_branch: Signal,
+    (found, pc): (Signal, Signal),
+) -> Rpc<Signal> {
+    let branchs = Rpc::of_branch(meets, depth).found_early(found, pc);
+    of_branch.mux(branchs, own.found_early(found, pc))
 }
 
 impl Likely<Signal> {
@@ -346,20 +398,8 @@ pub fn sides(
     }
 }
 
-/// What an outcome of the top's threads does, with `count` levels below; `taken_depth` is the call depth of those that
-/// take the branch.
-pub fn part(
-    m: Builder,
-    s: &Shape,
-    outcome: &Outcome<Signal>,
-    taken_depth: Signal,
-    top: Top<Signal>,
-    count: Signal,
-) -> Parting {
-    part_compared(m, s, outcome, taken_depth, top, count, compare(m, s, outcome, taken_depth, &top))
-}
-
-/// The same of an outcome whose sides have been compared before.
+/// What an outcome of the top's threads does, with `count` levels below, once its sides have been compared;
+/// `taken_depth` is the call depth of those that take the branch.
 pub fn part_compared(
     m: Builder,
     s: &Shape,

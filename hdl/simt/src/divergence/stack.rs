@@ -43,6 +43,7 @@
 //! replay a memory access for a part of its threads (`Replay::Split`).
 
 mod checks;
+mod early;
 mod state;
 mod turn;
 mod update;
@@ -143,7 +144,7 @@ fn described(m: Builder, s: &Shape, i: UnitIn<Signal>) -> (UnitOut<Signal>, Insi
     let moved = store.moved(&turn, outcome);
     let popped = store.pop(&turn, &next, &moved.parting);
     let updated = store.update(&turn, start, outcome, &moved, &popped);
-    let steer = store.steer(&turn, &moved, &updated);
+    let steer = store.steer(&turn, (start, outcome), &moved, &popped, &updated);
     assume(&store, &i, (&next, &turn, &updated), steer);
     let ghost_live = check_threads(&store, &i, &turn, (&popped, &updated), steer);
     check_likely(&store, &turn, &moved, &popped, &updated);

@@ -82,8 +82,7 @@ impl Top<Signal> {
 
     /// 1 bit: a path goes to the top's rpc.
     pub(super) fn runs(self) -> Signal {
-        let any = self.left.valid | self.right.valid;
-        self.forwarded.map_or(any, |forwarded| forwarded.valid.mux(self.left.valid & self.right.valid, any))
+        run(&self, self.left.valid, self.right.valid)
     }
 
     /// 1 bit: a side is free, and the uppermost level has a sibling for it.
@@ -91,6 +90,12 @@ impl Top<Signal> {
         let taken = self.forwarded.map_or(self.left.valid.literal(1u32), |forwarded| forwarded.taken);
         (self.left.valid ^ self.right.valid) & !taken
     }
+}
+
+/// 1 bit: a path goes to the rpc of the top whose sides these are, in any order.
+pub(super) fn run(top: &Top<Signal>, one: Signal, other: Signal) -> Signal {
+    let any = one | other;
+    top.forwarded.map_or(any, |forwarded| forwarded.valid.mux(one & other, any))
 }
 
 /// The group and the rest of a level that the path of a side leaves, `same_group` if it meets where that path does.
@@ -126,24 +131,38 @@ pub(super) fn moved(
 impl Level<Signal> {
     /// Where its group reconverges with others; it is the uppermost level below the top.
     pub(super) fn rpc(self, top: &Top<Signal>) -> Rpc<Signal> {
-        let Some((before, forwarded)) = self.before.zip(top.forwarded) else { return self.group.rpc };
-        (before.group | before.sibling).mux(self.group.rpc, forwarded.rpc)
+        of_group(top, &self, |rpc| rpc)
     }
 }
 
+/// What is asked about the place where the group of the uppermost level reconverges with others. Both places are asked
+/// about, since which of them it is comes with the level.
+pub(super) fn of_group<B: Signals>(top: &Top<Signal>, head: &Level<Signal>, ask: impl Fn(Rpc<Signal>) -> B) -> B {
+    let its = ask(head.group.rpc);
+    let Some((before, forwarded)) = head.before.zip(top.forwarded) else { return its };
+    (before.group | before.sibling).mux(its, ask(forwarded.rpc))
+}
+
+/// 1 bit: the sibling of the uppermost level is the right side of the top when that is popped or, if it `takes`, when
+/// the sibling comes up.
+pub(super) fn side_of_sibling(takes: Option<Signal>, top: &Top<Signal>, head: &Level<Signal>) -> Signal {
+    let Some((takes, forwarded)) = takes.zip(top.forwarded) else { return !head.side };
+    takes.mux(top.left.valid, forwarded.valid.mux(forwarded.right, !head.side))
+}
+
 /// The top without the level `head`, whose group is `group` now and reconverges with others at `rpc`; or if it `takes`,
-/// with the head's sibling beside what is left.
+/// with the head's sibling beside what is left. The sibling is on the side `right`.
 pub(super) fn popped(
     takes: Option<Signal>,
     top: &Top<Signal>,
     head: &Level<Signal>,
+    right: Signal,
     group: Sibling<Signal>,
     rpc: Rpc<Signal>,
 ) -> Top<Signal> {
     let Some(((takes, forwarded), before)) = takes.zip(top.forwarded).zip(head.before) else {
-        return Top::with(head.side, group, head.sibling, head.group.valid.mux(rpc, top.rpc));
+        return Top::with(!right, group, head.sibling, head.group.valid.mux(rpc, top.rpc));
     };
-    let right = takes.mux(top.left.valid, forwarded.valid.mux(forwarded.right, !head.side));
     let (up, beside) = top.of(right);
     let sibling = forwarded.valid.mux(up, Sibling { valid: !forwarded.taken, ..head.sibling });
     let own = takes.mux(beside, group);

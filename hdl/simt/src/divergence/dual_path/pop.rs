@@ -1,7 +1,7 @@
 //! Levels: one is pushed, or popped, or its sibling comes up beside the path that is left of the top.
 
 use super::super::Unissued;
-use super::super::levels::Sibling;
+use super::super::levels::{Rpc, Sibling};
 use super::claim::Next;
 use super::forwarding;
 use super::state::{Level, Pushed, Store, Top};
@@ -17,6 +17,10 @@ pub struct Popped {
     pub pushed: Option<Pushed>,
     /// 1 bit: the threads of the group run.
     pub group_runs: Signal,
+    /// 1 bit each: the sibling is the right side, the group the other; the sibling comes to the top, the group does.
+    pub right: Signal,
+    pub sibling_comes: Signal,
+    pub group_comes: Signal,
 }
 
 impl Store {
@@ -46,10 +50,15 @@ impl Store {
         let of_group = top.rpc.returns.mux(top.rpc.depth - 1, top.rpc.depth);
         let group_mask = head.group.mask & remaining;
         let group_rpc = head.rpc(&top);
-        wire!(arrives_again = head.group.valid & group_rpc.reached(top.rpc.pc, of_group));
+        let is_there = |rpc: Rpc<Signal>| rpc.reached_early(top.rpc.pc, of_group);
+        wire!(arrives_again = head.group.valid & forwarding::of_group(&top, &head, is_there));
         wire!(group_runs = head.group.valid & group_mask.any() & !arrives_again);
         let group = Sibling { valid: group_runs, pc: top.rpc.pc, depth: of_group, mask: group_mask };
-        let popped = forwarding::popped(takes, &top, &head, group, group_rpc.found(arrives_again, top.rpc.pc));
+        let found = group_rpc.found_early(arrives_again, top.rpc.pc);
+        let right = forwarding::side_of_sibling(takes, &top, &head);
+        let popped = forwarding::popped(takes, &top, &head, right, group, found);
+        let sibling_comes = top.forwarded.map_or(head.sibling.valid, |f| !f.valid & !f.taken);
+        let group_comes = takes.map_or(group_runs, |takes| group_runs & !takes);
 
         m.assert("pops_of_popping_warps", !pops | (self.popping.q.select(turn.warp, 1) & count.any()));
         m.assert("a_level_has_something", !pops | head.sibling.valid | head.group.valid);
@@ -70,6 +79,6 @@ impl Store {
             m.cover("comes_up_for_good", takes & !head.group.valid);
             m.cover("pops_around_the_forwarded", pops & f.valid);
         }
-        Popped { top: popped, head, pushed, group_runs }
+        Popped { top: popped, head, pushed, group_runs, right, sibling_comes, group_comes }
     }
 }

@@ -158,12 +158,20 @@ fn claims(m: Builder, s: &Shape, told: &UnitIn<Signal>, inside: &Inside) {
     m.assert("announced_outcome_is_claimed", implies(claim.outcome, slot.eq(of)));
     let used = comes | claim.wake | claim.pop | claim.send | take;
     let top = inside.store.tops.read(warp);
-    let (own, _) = top.of(side_of(s, slot));
-    let after = depth_after(claim.outcome & call, claim.outcome & ret, own.depth);
-    let read = Words { top, after, threads: inside.store.threads.read(warp), count: inside.store.counts.read(warp) };
+    let (waits_for_it, _) = top.of(side_of(s, slot));
+    let right = claim.outcome.mux(side_of(s, slot), !top.left.valid);
+    let (own, _) = top.of(right);
+    let read = Words {
+        top,
+        own,
+        own_rpc: top.forwarded.map(|_| rpc_of(&top, right)),
+        after: claim.outcome.mux(depth_after(call, ret, own.depth), words.after),
+        threads: inside.store.threads.read(warp),
+        count: inside.store.counts.read(warp),
+    };
     m.assert("words_of_the_claim", implies(used, read.same_as(words)));
     let follows = claim.follows & inside.store.owed.q.select(slot, 1);
-    m.assert("what_came_is_there", implies(follows, own.pc.eq(inside.store.came.q)));
+    m.assert("what_came_is_there", implies(follows, waits_for_it.pc.eq(inside.store.came.q)));
 }
 
 /// A barrier is refused exactly if a live thread of the warp does not come to it, and nothing else is.

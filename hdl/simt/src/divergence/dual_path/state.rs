@@ -54,7 +54,12 @@ pub struct Claim<T> {
 #[widths(s: &Shape)]
 pub struct Words<T> {
     pub top: Top<T>,
-    /// The call depth of the threads of the slot that take the branch, if an outcome was announced; else the slot's.
+    /// The path that may have an outcome or be woken: that of the slot, if an outcome was announced; else the only one
+    /// of a warp that waits. And with path forwarding, where it reconverges with others; else that is the top's.
+    pub own: Sibling<T>,
+    #[width(forwards(s).then(|| Rpc::shape(s)))]
+    pub own_rpc: Option<Rpc<T>>,
+    /// The call depth of its threads that take the branch, if an outcome was announced.
     #[width(s.depth_bits)]
     pub after: T,
     #[width(s.lanes)]

@@ -1,66 +1,81 @@
 //! Who is steered: the path that moved, or one that came to the top. If two came to it at once, the other is *owed* its
 //! steering.
 
-use super::super::levels::Sibling;
-use super::super::{Outcome, OutcomeKind, PathsChange, Steer, TwoPaths, UnitIn, by_slot, side_of, warp_of};
+use super::super::{Outcome, OutcomeKind, PathsChange, Start, Steer, TwoPaths, UnitIn, by_slot, side_of, warp_of};
+use super::pop::Popped;
 use super::state::Store;
 use super::turn::{Moved, Turn};
 use super::update::Updated;
 use crate::shape::Scoreboard;
 use heddle_hdl::prelude::*;
+use heddle_hdl::select_one_hot;
 
 impl Store {
     /// Steers it, and notes who is owed that.
-    pub fn steer(&self, turn: &Turn, outcome: &Outcome<Signal>, moved: &Moved, updated: &Updated) -> Steer<Signal> {
+    pub fn steer(
+        &self,
+        turn: &Turn,
+        (start, outcome): (&Start<Signal>, &Outcome<Signal>),
+        moved: &Moved,
+        popped: &Popped,
+        updated: &Updated,
+    ) -> Steer<Signal> {
         let Store { m, s, owed, active, came, .. } = self;
-        let Turn { starts, pops, sends, takes, warp, at, top, .. } = *turn;
-        let Moved { side, waits, both_go, goes_as_taken, changes, .. } = *moved;
+        let Turn { is_free, starts, pops, sends, takes, warp, at, top, .. } = *turn;
+        let Moved { side, own, both_go, goes_as_taken, is_at_takens, runs_on, .. } = *moved;
+        let &Popped { head, right, sibling_comes, group_comes, .. } = popped;
         let Updated { updates, top: after, .. } = *updated;
-        let (no, one) = (m.lit(0u32, 1), m.lit(1u32, 1));
+        let no = m.lit(0u32, 1);
         let claim = self.claim.q;
-        let comes = |right: Signal, path: Sibling<Signal>| {
-            let comes = path.valid & (starts | turn.renews() | changes | side.eq(right));
-            let runs_on = takes.zip(top.forwarded).map(|(takes, forwarded)| {
-                let (before, _) = top.of(right);
-                (pops & forwarded.is(right)) | (takes & before.valid)
-            });
-            runs_on.map_or(comes, |runs_on| comes & !runs_on)
-        };
-        let (left_comes, right_comes) = (comes(no, after.left), comes(one, after.right));
-        let steers_right = outcome.valid.mux(side, !left_comes);
-        let steered = steers_right.mux(right_comes, left_comes);
-        let other_comes = steers_right.mux(left_comes, right_comes);
+        let renews = claim.take.map_or(claim.pop, |take| claim.pop | take);
+        // Of a group and a sibling that come to the top, the left one.
+        wire!(to_group = right.mux(group_comes, !sibling_comes));
+        let comes = sibling_comes | group_comes;
+        let both_come = sibling_comes & group_comes;
+        let (waited, _) = top.of(side_of(s, claim.slot));
+        // Each pc by what is known of it: which one it is comes last. If nobody is steered it is any.
+        let pcs = [
+            (claim.outcome & is_at_takens, outcome.taken.pc),
+            (claim.outcome & !is_at_takens, outcome.rest.pc),
+            (renews & to_group, top.rpc.pc),
+            (renews & !to_group, head.sibling.pc),
+            (claim.wake, own.pc),
+            (claim.send, waited.pc),
+            (claim.follows, came.q),
+            (is_free, start.pc),
+        ];
+        let (which, pcs): (Vec<_>, Vec<_>) = pcs.into_iter().unzip();
+        let pc = select_one_hot(&pcs, cat(&which));
+        let its_own = claim.outcome | claim.send | claim.follows;
+        wire!(steers_right = (its_own & side_of(s, claim.slot)) | (claim.wake & side) | (renews & (to_group ^ right)));
         let slot = self.slot(warp, steers_right);
-        wire!(renewed = starts | pops | changes);
-        let other_slot = self.slot(warp, !steers_right).decode(s.slots());
+
+        // The sides of a branch, or what comes to the top.
+        let other_slot = self.slot(warp, claim.pop | !side).decode(s.slots());
         let slots_of_it = by_slot(at, at);
-        let sent = claim.slot;
-        let sent_now = sent.decode(s.slots()).only_if(sends);
-        let dropped = slots_of_it.only_if(renewed);
-        owed.next((owed.q & !sent_now & !dropped) | other_slot.only_if(renewed & (steered & other_comes)));
+        let sent_now = claim.slot.decode(s.slots()).only_if(sends);
+        wire!(owes = both_go | (pops & both_come));
+        owed.next((owed.q & !sent_now) | other_slot.only_if(owes));
         let actives = cat(&[after.left.valid, after.right.valid]).repeat(s.warps);
         let replay = self.replays.as_ref().map_or(no, |replays| {
             let left_unserved = outcome.valid & outcome.kind.eq(OutcomeKind::Memory);
-            let rest_alone = left_unserved & !goes_as_taken;
             let beside = other_slot.only_if(left_unserved & both_go);
-            replays.next((replays.q & !sent_now & !dropped) | beside);
-            sends.mux(replays.q.select(sent, 1), rest_alone & steered)
+            replays.next((replays.q & !sent_now) | beside);
+            sends.mux(replays.q.select(claim.slot, 1), left_unserved & !goes_as_taken)
         });
         active.next_if(updates, (active.q & !slots_of_it) | (slots_of_it & actives));
         // Its place is not in the words yet, if it came with the last turn.
-        came.next(steers_right.mux(after.left, after.right).pc);
-        let (waited, _) = top.of(side_of(s, sent));
-        let sent_pc = claim.follows.mux(came.q, waited.pc);
+        came.next(claim.outcome.mux(outcome.rest.pc, right.mux(head.sibling.pc, top.rpc.pc)));
+        let renewed = takes.map_or(pops, |takes| pops | takes);
+        wire!(valid = sends | runs_on | starts | (renewed & comes));
         if s.lanes > 1 {
             m.cover("sent_in_the_next_cycle", claim.follows & sends);
             m.cover("sent_later", claim.send);
         }
-        Steer {
-            valid: sends | (updates & !waits & steered),
-            slot: sends.mux(sent, slot),
-            pc: sends.mux(sent_pc, steers_right.mux(after.right, after.left).pc),
-            replay,
-        }
+        let there = steers_right.mux(after.right, after.left);
+        m.assert("steers_to_the_path", !(valid & !sends) | (there.valid & pc.eq(there.pc)));
+        m.assert("owes_nobody_of_a_warp_that_comes", !(starts | owes) | !(owed.q & slots_of_it).any());
+        Steer { valid, slot, pc, replay }
     }
 
     /// What the pipeline must know of both paths.

@@ -1,7 +1,7 @@
 //! Whose turn it is, and what an outcome or a wake does to its path: it moves, diverges, or arrives where paths
 //! reconverge.
 
-use super::super::levels::{Rpc, Sibling, levels};
+use super::super::levels::{self, Sibling, levels};
 use super::super::{Announced, Outcome, OutcomeKind, Start, side_of, warp_of};
 use super::forwarding;
 use super::state::{Level, Store, Top};
@@ -10,6 +10,8 @@ use heddle_hdl::prelude::*;
 /// Whose turn it is.
 #[derive(Clone, Copy)]
 pub struct Turn {
+    /// 1 bit: that of a start, if there is one.
+    pub is_free: Signal,
     /// 1 bit each: a start's; a wake's; a pop's; that of a path that is owed its steering.
     pub starts: Signal,
     pub wakes: Signal,
@@ -46,15 +48,20 @@ pub struct Moved {
     /// 1 bit each: its threads diverge, and both sides run on; the path is the side that takes the branch.
     pub both_go: Signal,
     pub goes_as_taken: Signal,
+    /// 1 bit each, of an outcome: it goes on where those are that take the branch, if it goes on at all; and it goes on,
+    /// and its threads do not wait. Of a wake, the latter.
+    pub is_at_takens: Signal,
+    pub runs_on: Signal,
     /// 1 bit each: there should be one more level, and is none; one is pushed; the other side of the top is another.
     pub full: Signal,
     pub pushes: Signal,
     pub changes: Signal,
     /// The level that is pushed.
     pub pushed: Level<Signal>,
-    /// Threads that have not ended; and those of the path.
+    /// Threads that have not ended.
     pub stay: Signal,
-    pub mask: Signal,
+    /// 1 bit: a path goes to the top's rpc then.
+    pub runs: Signal,
     /// The top then.
     pub top: Top<Signal>,
 }
@@ -68,11 +75,12 @@ impl Store {
         wire!(sends = claim.send | (claim.follows & self.owed.q.select(claim.slot, 1)));
         let gives_way = announced.valid & warp_of(s, announced.slot).eq(claimed_warp);
         let takes = claim.take.map(|take| take & !gives_way);
-        wire!(starts = start.valid & !claim.any(*m));
-        wire!(warp = starts.mux(start.slot, claimed_warp));
-        wire!(count = words.count.only_if(!starts));
+        wire!(is_free = !claim.any(*m));
+        wire!(starts = start.valid & is_free);
+        wire!(warp = is_free.mux(start.slot, claimed_warp));
+        wire!(count = words.count.only_if(!is_free));
         let (at, wakes, pops) = (warp.decode(s.warps), claim.wake, claim.pop);
-        Turn { starts, wakes, pops, sends, takes, gives_way, warp, at, top: words.top, count }
+        Turn { is_free, starts, wakes, pops, sends, takes, gives_way, warp, at, top: words.top, count }
     }
 
     /// What its outcome or wake does.
@@ -83,37 +91,43 @@ impl Store {
         let Turn { top, wakes, count, .. } = *turn;
         let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
         wire!(side = claim.outcome.mux(side_of(s, claim.slot), !top.left.valid));
-        let (own, sibling) = top.of(side);
-        let taken_depth = self.words.q.after;
+        let (own, taken_depth) = (self.words.q.own, self.words.q.after);
+        let (_, sibling) = top.of(side);
+        let own_rpc = self.words.q.own_rpc.unwrap_or(top.rpc);
         let (taken, rest) = (outcome.taken, outcome.rest);
+        let (taken_some, rest_some) = (taken.mask.any(), rest.mask.any());
         wire!(apart = taken.pc.ne(rest.pc) | taken_depth.ne(own.depth));
-        wire!(parts = outcome.valid & taken.mask.any() & rest.mask.any() & apart);
-        let own_rpc = top.rpc_of(side);
+        wire!(parts = outcome.valid & taken_some & rest_some & apart);
         wire!(same_group = own_rpc.is_of(meets, own.depth));
-        let of_branch = Rpc::of_branch(meets, own.depth);
-        wire!(meeting = (parts & !same_group).mux(of_branch, own_rpc));
-        // Each side is compared with both places, before it is known which of them counts.
-        let there = |rpc: Rpc<Signal>| [rpc.reached(taken.pc, taken_depth), rpc.reached(rest.pc, own.depth)];
-        let (at_own, at_branchs) = (there(own_rpc), there(of_branch));
-        let [taken_there, rest_there] = [0, 1].map(|side| same_group.mux(at_own[side], at_branchs[side]));
+
+        let depths = (taken_depth, own.depth);
+        let [taken_at_own, rest_at_own] = levels::at_own(outcome, depths, own_rpc);
+        let [taken_there, rest_there] = levels::at_branchs(outcome, meets, depths, own_rpc, same_group);
         wire!(taken_is_there = parts & taken_there);
         wire!(rest_is_there = parts & rest_there);
-        wire!(both_go = parts & !taken_is_there & !rest_is_there);
-        wire!(goes_as_taken = taken.mask.any() & !taken_is_there);
-        let here = Sibling { valid: one, ..own };
+        wire!(both_go = parts & !taken_there & !rest_there);
+        wire!(goes_as_taken = taken_some & !taken_is_there);
+        // The same where it makes a difference: sides that are not apart are at one place.
+        wire!(is_at_takens = taken_some & !(rest_some & taken_there));
         let went = Sibling { valid: one, pc: taken.pc, depth: taken_depth, mask: taken.mask };
         let stayed = Sibling { valid: one, pc: rest.pc, depth: own.depth, mask: rest.mask };
-        let goes = outcome.valid.mux(goes_as_taken.mux(went, stayed), here);
+        let Sibling { pc, depth, .. } = claim.outcome.mux(is_at_takens.mux(went, stayed), own);
         wire!(stay = taken.mask | rest.mask);
         wire!(moves = outcome.valid | wakes);
         wire!(waits = outcome.valid & outcome.kind.eq(OutcomeKind::Wait));
-        let moves_there = taken.mask.any().mux(at_own[0], at_own[1]);
-        wire!(is_there = outcome.valid.mux(moves_there, own_rpc.reached(own.pc, own.depth)));
+        let at_own = taken_some.mux(taken_at_own, rest_at_own);
+        wire!(is_there = claim.outcome.mux(at_own, own_rpc.reached(own.pc, own.depth)));
         wire!(arrives = moves & !waits & !parts & is_there);
-        let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(taken.pc, goes.pc));
-        let mask = outcome.valid.mux(parts.mux(goes.mask, stay), own.mask);
-        wire!(goes_on = moves & !arrives & mask.any());
-        let moved = Sibling { valid: goes_on, mask, ..goes };
+        let (of_taken, of_rest) = (parts & !goes_as_taken, parts & goes_as_taken);
+        let of_outcome = (taken.mask & !of_taken.repeat(s.lanes)) | (rest.mask & !of_rest.repeat(s.lanes));
+        let mask = claim.outcome.mux(of_outcome, own.mask);
+        let some_stay = claim.outcome.mux(taken_some | rest_some, own.mask.any());
+        // Those who wait do not arrive.
+        wire!(goes_on = moves & some_stay & (waits | parts | !is_there));
+        wire!(runs_on = moves & some_stay & !waits & (parts | !is_there));
+        let moved = Sibling { valid: goes_on, pc, depth, mask };
+        let found = (arrives | taken_is_there, claim.outcome.mux(taken.pc, own.pc));
+        let found = levels::meeting(meets, own.depth, own_rpc, parts & !same_group, found);
 
         // What a branch leaves, and where the sibling is.
         wire!(leaves = parts & (!same_group | (both_go & sibling.valid)));
@@ -125,6 +139,7 @@ impl Store {
         wire!(changes = both_go | pushes);
         let after = forwarding::moved(&top, side, (pushes, !sibling.valid), Top::with(side, moved, beside, found));
 
+        let runs = forwarding::run(&after, moved.valid, beside.valid);
         let deepest = own.depth.all() & outcome.call & taken.mask.any();
         m.assert("call_depth_does_not_overflow", !(outcome.valid & deepest));
         m.assert("a_push_has_room", !pushes | count.lt(levels(s)));
@@ -134,7 +149,7 @@ impl Store {
             m.cover("both_sides_run", both_go & !pushes);
             m.cover("one_side_is_there", one_is_there);
             m.cover("one_side_is_there_without_a_push", one_is_there & !pushes);
-            m.cover("sides_go_to_one_place", outcome.valid & taken.mask.any() & rest.mask.any() & !apart);
+            m.cover("sides_go_to_one_place", outcome.valid & taken_some & rest_some & !apart);
             m.cover("one_arrives_first", arrives & sibling.valid);
             m.cover("meets_where_it_returns", arrives & top.rpc.returns);
             if levels(s) < s.lanes - 1 {
@@ -156,12 +171,14 @@ impl Store {
             waits,
             both_go,
             goes_as_taken,
+            is_at_takens,
+            runs_on,
             full,
             pushes,
             changes,
             pushed,
             stay,
-            mask,
+            runs,
             top: after,
         }
     }

@@ -40,7 +40,7 @@ impl Store {
         let Store { m, s, tops, counts, live, popping, .. } = self;
         let m = *m;
         let Turn { starts, wakes, pops, takes, warp, at, count, .. } = *turn;
-        let Moved { moves, waits, own, stay, mask, pushes, full, .. } = *moved;
+        let Moved { moves, waits, own, stay, pushes, full, .. } = *moved;
         let one = m.lit(1u32, 1);
         let count_bits = count.width();
         let head = &popped.head;
@@ -52,7 +52,7 @@ impl Store {
         let forwarded = lowest.forwarded.map(|nothing| Forwarded { taken: one, ..nothing });
         let begun = Top { left: begun, forwarded, ..lowest };
         let after = pick([(starts, begun), (renews, popped.top)], moved.top);
-        let runs = after.runs();
+        wire!(runs = pick([(starts, one), (renews, popped.top.runs())], moved.runs));
         let left = count + pushes.zext(count_bits) - drops.zext(count_bits);
         wire!(updates = moves | renews | starts);
         wire!(must_pop = updates & !runs & left.any());
@@ -66,7 +66,7 @@ impl Store {
         live.next_if(updates, (live.q & !at) | at.only_if(!ends));
         popping.next_if(updates, (popping.q & !at) | at.only_if(must_pop));
         // Threads on levels below, or on the other side, never come.
-        wire!(part_waits = waits & (outcome.rest.mask.any() | mask.ne(threads_after)));
+        wire!(part_waits = waits & (outcome.rest.mask.any() | (remaining & !own.mask).any()));
         let waiting = self.parked.as_ref().map_or(m.lit(0u32, s.warps), |parked| {
             parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
             parked.q

@@ -1,7 +1,8 @@
 //! Whose turn comes next, whose it is, and what an outcome or a wake does: the threads move, and part or meet.
 
-use super::super::levels::{Parting, Sibling, Top, part};
+use super::super::levels::{Parting, Sibling, Top, is_at_point, meeting, part_compared};
 use super::super::{Announced, Outcome, OutcomeKind, Start, Wake, depth_after};
+use super::early::OfOutcome;
 use super::state::{Claim, Store, Words};
 use heddle_hdl::prelude::*;
 
@@ -42,6 +43,13 @@ pub struct Moved {
     pub waits: Signal,
     pub arrives: Signal,
     pub ended: Signal,
+    /// 1 bit: some are left.
+    pub some: Signal,
+    /// 1 bit each: they join others at their likely point; they go on. If it is an outcome and they do, it is where those
+    /// are that take the branch.
+    pub joins: Signal,
+    pub runs_on: Signal,
+    pub is_at_takens: Signal,
     /// The top then.
     pub top: Top<Signal>,
 }
@@ -76,8 +84,8 @@ impl Store {
         let (pops, wakes) = (claim.pop, claim.wake);
         wire!(start_ready = !claim.outcome & !pops & !wakes);
         wire!(starts = start.valid & start_ready);
-        wire!(slot = starts.mux(start.slot, claim.slot));
-        wire!(count = words.count.only_if(!starts));
+        wire!(slot = start_ready.mux(start.slot, claim.slot));
+        wire!(count = words.count.only_if(!start_ready));
         Turn { start_ready, starts, wakes, pops, slot, at: slot.decode(self.s.warps), top: words.top, count }
     }
 
@@ -85,18 +93,35 @@ impl Store {
     pub fn moved(&self, turn: &Turn, outcome: &Outcome<Signal>) -> Moved {
         let Store { m, s, .. } = self;
         let &Turn { wakes, top, count, .. } = turn;
-        let parting = part(*m, s, outcome, self.words.q.after, top, count);
-        let Parting { parts, meeting, taken_is_there, towards, stay, .. } = parting;
-        let here = Sibling { valid: outcome.valid, pc: top.pc, depth: top.depth, mask: top.mask };
-        let side = outcome.valid.mux(parting.side, here);
+        let Some(meets) = outcome.meets else { unreachable!("a stack is told where threads reconverge") };
+        let (claim, taken_depth) = (self.claim.q, self.words.q.after);
+        let OfOutcome { compared, is_at_takens, at_point } = self.compare(outcome, taken_depth, &top);
+        let parting = part_compared(*m, s, outcome, taken_depth, top, count, compared);
+        let Parting { parts, same_group, taken_is_there, towards, stay, .. } = parting;
+        let (taken, rest) = (outcome.taken, outcome.rest);
+        let valid = outcome.valid;
+        let went = Sibling { valid, pc: taken.pc, depth: taken_depth, mask: taken.mask };
+        let stayed = Sibling { valid, pc: rest.pc, depth: top.depth, mask: rest.mask };
+        let here = Sibling { valid, pc: top.pc, depth: top.depth, mask: top.mask };
+        let Sibling { pc, depth, .. } = claim.outcome.mux(is_at_takens.mux(went, stayed), here);
         wire!(moves = outcome.valid | wakes);
         wire!(waits = outcome.valid & outcome.kind.eq(OutcomeKind::Wait));
-        wire!(is_there = outcome.valid.mux(parting.is_at_tops, top.rpc.reached(top.pc, top.depth)));
+        wire!(is_there = claim.outcome.mux(parting.is_at_tops, top.rpc.reached(top.pc, top.depth)));
         wire!(arrives = moves & !waits & !parts & is_there);
-        let found = meeting.found(arrives | taken_is_there, taken_is_there.mux(outcome.taken.pc, side.pc));
-        let mask = outcome.valid.mux(parts.mux(side.mask, stay), top.mask);
-        let moved = Top { pc: side.pc, depth: side.depth, mask, rpc: found, likely: top.likely.map(|_| towards) };
-        wire!(ended = moves & !mask.any());
-        Moved { parting, moves, waits, arrives, ended, top: moved }
+        let found = (arrives | taken_is_there, claim.outcome.mux(taken.pc, top.pc));
+        let found = meeting(meets, top.depth, top.rpc, parts & !same_group, found);
+        let (of_taken, of_rest) = (parts & !parting.goes_as_taken, parts & parting.goes_as_taken);
+        let of_outcome = (taken.mask & !of_taken.repeat(s.lanes)) | (rest.mask & !of_rest.repeat(s.lanes));
+        let mask = claim.outcome.mux(of_outcome, top.mask);
+        let moved = Top { pc, depth, mask, rpc: found, likely: top.likely.map(|_| towards) };
+        let [at_parted, at_tops] = at_point;
+        let here_at = is_at_point(&top).unwrap_or(m.lit(0u32, 1));
+        let unparted = claim.outcome.mux(at_tops, here_at);
+        let some = claim.outcome.mux(stay.any(), top.mask.any());
+        // Those who part do not arrive; those who do have come further than their likely point.
+        wire!(joins = moves & !waits & parts.mux(at_parted, unparted & !is_there));
+        wire!(runs_on = moves & !waits & some & parts.mux(!at_parted, !unparted & !(is_there & count.any())));
+        wire!(ended = moves & !some);
+        Moved { parting, moves, waits, arrives, joins, is_at_takens, runs_on, ended, some, top: moved }
     }
 }

@@ -6,11 +6,15 @@ use super::state::Store;
 use super::turn::{Moved, Next, Turn};
 use crate::isa::FaultCause;
 use heddle_hdl::prelude::*;
+use heddle_hdl::select_one_hot;
 
 /// A pop, of a level that was read in the cycle before.
 pub struct Popped {
     pub head: Level<Signal>,
     pub pop: Pop<Signal>,
+    /// 1 bit each: who comes joins others at their likely point; who comes goes on.
+    joins: Signal,
+    runs_on: Signal,
     /// 1 bit: nothing is left of the level.
     consumed: Signal,
 }
@@ -45,12 +49,17 @@ impl Store {
         let &Parting { pushes, pushed, .. } = parting;
         let remaining = self.words.q.threads;
         let address = |level: Signal| self.entry_of(level, slot);
+        let mut joins = m.lit(0u32, 1);
         let (head, pop) = if let Some(levels) = &self.levels {
             let read = self.entry_of(next.count - 1, next.slot);
             let head = levels.read_sync_if(next.pops, read, Collision::Never);
             let gathered = self.gathered.as_ref();
             let at_point = gathered.map_or(m.lit(0u32, s.lanes), |gathered| gathered.read(address(count - 1)));
-            let popped = levels::pop(*m, s, top, head, at_point, remaining, pops);
+            let pop = levels::pop(*m, s, top, head, at_point, remaining, pops);
+            let early = self.compare_popped(&top, &head, at_point, &pop);
+            m.assert("arrives_again_as_compared", !pops | early.arrives_again.eq(pop.arrives_again));
+            joins = pops & early.at_point & !early.arrives_again;
+            let popped = Pop { top: Top { rpc: early.rpc, ..pop.top }, arrives_again: early.arrives_again, ..pop };
             let writes = pushes | (pops & popped.stays);
             levels.write(writes, address(pushes.mux(count, count - 1)), pushes.mux(pushed, popped.left));
             (head, popped)
@@ -58,18 +67,23 @@ impl Store {
             (m.zero(Level::shape(s)), m.zero(Pop::shape(s)))
         };
         wire!(consumed = pops & !pop.stays);
-        Popped { head, pop, consumed }
+        let others_left = pop.stays | count.ne(1);
+        let runs_on = pops & !pop.nobody & !joins & !(pop.arrives_again & others_left);
+        Popped { head, pop, joins, runs_on, consumed }
     }
 
     /// 1 bit: those who come join the ones at their likely point.
-    fn join(&self, turn: &Turn, moved: &Moved, pop: &Pop<Signal>, comes: &Top<Signal>) -> Signal {
+    fn join(&self, turn: &Turn, moved: &Moved, popped: &Popped, comes: &Top<Signal>) -> Signal {
         let Store { m, s, .. } = self;
         let &Turn { pops, slot, .. } = turn;
         let &Moved { moves, waits, arrives, .. } = moved;
         let Parting { gathers, towards, .. } = moved.parting;
         let next_point = comes.likely.unwrap_or(m.zero(Likely::shape(s)));
         let at_point = is_at_point(comes).unwrap_or(m.lit(0u32, 1));
-        wire!(joins = ((moves & !waits & !arrives) | (pops & !pop.arrives_again)) & at_point);
+        let pop = &popped.pop;
+        let may_join = (moves & !waits & !arrives) | (pops & !pop.arrives_again);
+        wire!(joins = moved.joins | popped.joins);
+        m.assert("those_at_their_point_join", joins.eq(may_join & at_point));
         if let Some(gathered) = &self.gathered {
             // Of those that a pop lets run, only such with the outer point can be there.
             wire!(joined = pops.mux(pop.outer.level, towards.level));
@@ -97,11 +111,14 @@ impl Store {
         let Parting { pushes, stay, .. } = moved.parting;
         let begun = Top { pc: start.pc, mask: start.mask, ..m.zero(Top::shape(s)) };
         let comes = pick([(starts, begun), (pops, popped.pop.top)], moved.top);
-        let joins = self.join(turn, moved, &popped.pop, &comes);
+        let joins = self.join(turn, moved, popped, &comes);
         let after = Top { mask: comes.mask & !joins.repeat(s.lanes), ..comes };
         let left = count + pushes.zext(count.width()) - popped.consumed.zext(count.width());
-        wire!(pops_again = pops & (popped.pop.arrives_again | joins | !comes.mask.any()) & left.any());
-        wire!(must_pop = ((arrives | ended | (moves & joins)) & left.any()) | pops_again);
+        let nobody = popped.pop.nobody;
+        let others_left = popped.pop.stays | count.ne(1);
+        wire!(pops_again = pops & (popped.pop.arrives_again | popped.joins | nobody) & others_left);
+        wire!(moves_to_a_pop = (arrives | ended | moved.joins) & (pushes | count.any()));
+        wire!(must_pop = moves_to_a_pop | pops_again);
         wire!(updates = moves | pops | starts);
         self.tops.write(updates, slot, after);
         self.counts.write(outcome.valid | pops | starts, slot, left);
@@ -111,10 +128,12 @@ impl Store {
         let remaining = self.words.q.threads;
         wire!(threads_after = starts.mux(start.mask, remaining & !(top.mask & !stay)));
         self.threads.write(outcome.valid | starts, slot, threads_after);
-        wire!(ends = updates & !must_pop & !after.mask.any());
+        // Those who join others are not the top, but have a level below.
+        let some = pick([(starts, start.mask.any()), (pops, !nobody)], moved.some) & !joins;
+        wire!(ends = updates & !must_pop & !some);
         live.next_if(updates, (live.q & !at) | at.only_if(!ends));
         popping.next_if(updates, (popping.q & !at) | at.only_if(must_pop));
-        let (part_waits, still_waiting, refused) = self.wait(turn, outcome, moved, (updates, threads_after));
+        let (part_waits, still_waiting, refused) = self.wait(turn, outcome, moved, updates);
         Updated {
             comes,
             top: after,
@@ -138,12 +157,12 @@ impl Store {
         turn: &Turn,
         outcome: &Outcome<Signal>,
         moved: &Moved,
-        (updates, threads): (Signal, Signal),
+        updates: Signal,
     ) -> (Signal, Signal, Refused<Signal>) {
         let m = self.m;
-        let &Turn { wakes, at, .. } = turn;
+        let &Turn { wakes, at, top, .. } = turn;
         let waits = moved.waits;
-        wire!(part_waits = waits & (outcome.rest.mask.any() | moved.top.mask.ne(threads)));
+        wire!(part_waits = waits & (outcome.rest.mask.any() | (self.words.q.threads & !top.mask).any()));
         if let Some(parked) = self.parked {
             parked.next_if(updates, (parked.q & !at) | at.only_if(waits & !part_waits));
         }
@@ -153,9 +172,34 @@ impl Store {
     }
 
     /// The warp is steered to its top, unless it pops, waits or has ended.
-    pub fn steer(&self, turn: &Turn, moved: &Moved, updated: &Updated) -> Steer<Signal> {
-        let &Updated { updates, must_pop, ends, top, .. } = updated;
-        let valid = updates & !must_pop & !moved.waits & !ends;
-        Steer { valid, slot: turn.slot, pc: top.pc, replay: self.m.lit(0u32, 1) }
+    pub fn steer(
+        &self,
+        turn: &Turn,
+        (start, outcome): (&Start<Signal>, &Outcome<Signal>),
+        moved: &Moved,
+        popped: &Popped,
+        updated: &Updated,
+    ) -> Steer<Signal> {
+        let m = self.m;
+        let &Turn { start_ready, starts, slot, top, .. } = turn;
+        let &Updated { updates, must_pop, ends, top: after, .. } = updated;
+        let Pop { to_sibling, to_point, .. } = popped.pop;
+        let claim = self.claim.q;
+        // Each pc by what is known of it: which one it is comes last. If nobody is steered it is any.
+        let point = top.likely.map_or(top.rpc.pc, |point| to_point.mux(point.pc, top.rpc.pc));
+        let pcs = [
+            (claim.outcome & moved.is_at_takens, outcome.taken.pc),
+            (claim.outcome & !moved.is_at_takens, outcome.rest.pc),
+            (claim.pop & to_sibling, popped.head.sibling.pc),
+            (claim.pop & !to_sibling, point),
+            (claim.wake, top.pc),
+            (start_ready, start.pc),
+        ];
+        let (which, pcs): (Vec<_>, Vec<_>) = pcs.into_iter().unzip();
+        let pc = select_one_hot(&pcs, cat(&which));
+        wire!(valid = (starts & start.mask.any()) | moved.runs_on | popped.runs_on);
+        m.assert("steers_who_goes_on", valid.eq(updates & !must_pop & !moved.waits & !ends));
+        m.assert("steers_to_the_top", !valid | pc.eq(after.pc));
+        Steer { valid, slot, pc, replay: m.lit(0u32, 1) }
     }
 }
