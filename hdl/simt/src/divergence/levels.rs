@@ -398,8 +398,20 @@ pub fn sides(
     }
 }
 
-/// What an outcome of the top's threads does, with `count` levels below, once its sides have been compared;
-/// `taken_depth` is the call depth of those that take the branch.
+/// What an outcome of the top's threads does, with `count` levels below; `taken_depth` is the call depth of those that
+/// take the branch.
+pub fn part(
+    m: Builder,
+    s: &Shape,
+    outcome: &Outcome<Signal>,
+    taken_depth: Signal,
+    top: Top<Signal>,
+    count: Signal,
+) -> Parting {
+    part_compared(m, s, outcome, taken_depth, top, count, compare(m, s, outcome, taken_depth, &top))
+}
+
+/// The same of an outcome whose sides have been compared before.
 pub fn part_compared(
     m: Builder,
     s: &Shape,

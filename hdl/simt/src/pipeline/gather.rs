@@ -14,25 +14,13 @@
 //! quotient ─┘
 //! ```
 //!
-//! Block RAM answers late in its cycle. So under [`Replay::Split`] words are held as the banks gave them, and what
-//! chooses among them beside them; the [network] is behind the register. Under [`Replay::Serialise`] it is in front of
-//! it, since the answers that are put together are chosen each in its own way.
-//!
-//! [network]: super::network
-//!
 //! With [`Scoreboard::Exact`], two loads of one slot and register may be under way, for different threads. Those of one
 //! size are put together as if they were one, and are written when both have come or something else waits.
 //!
 //! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
 
-use super::network;
 use crate::shape::{Replay, Scoreboard, Shape};
 use heddle_hdl::{each, prelude::*};
-
-/// Whether the network is behind the register. For one lane there is none.
-pub fn network_behind(s: &Shape) -> bool {
-    s.replay == Replay::Split && s.lanes > 1
-}
 
 /// Lanes of a late result, for the register banks.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -52,10 +40,6 @@ pub struct Loaded<T> {
     /// an instruction that loads says it in 3 bits.
     #[width(32 * s.lanes)]
     pub words: T,
-    /// With [the network behind](network_behind), words are those of banks, and this is the lanes'
-    /// [choice](network::choice) among them.
-    #[width(network_behind(s).then(|| network::choice_bits(s)))]
-    pub choice: Option<T>,
     #[width(2 * s.lanes)]
     pub offset: T,
     #[width(3)]
@@ -98,7 +82,7 @@ struct Part<T> {
 
 fn word() -> TypedModule<WordIn<Width>, Part<Signal>> {
     module("gather_word", WordIn { enable: 1, part: Part { word: 32, offset: 2 } }, |m, i| {
-        m.doc("One lane's or bank's word of the gather register.");
+        m.doc("One lane's word of the gather register.");
         m.pipe_if("held", i.enable, i.part)
     })
 }
@@ -132,10 +116,7 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         // What is offered since another has waited may be written in the cycle in which more of it comes.
         let keeps = if gathers { joins & !written } else { joins };
         lanes.next_if(taken.value, answer.lanes | lanes.q.only_if(keeps));
-        // Any bank may have a lane's word.
-        let wanted = if network_behind(s) { m.lit(Bits::ones(s.lanes), s.lanes) } else { answer.lanes };
-        let enables = wanted.only_if(taken.value);
-        let choice = answer.choice.map(|choice| m.pipe_if("choice", taken.value, choice));
+        let enables = answer.lanes.only_if(taken.value);
         let parts =
             WordIn { enable: each(enables), part: Part { word: each(answer.words), offset: each(answer.offset) } };
         let parts = m.replicate("word", s.lanes, &word(), parts);
@@ -151,7 +132,7 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         m.cover("goes_in_as_it_is_written", taken.value & written);
         m.cover("waits_for_a_write", answer.valid & !taken.value);
         let (words, offset, lanes, last) = (parts.word, parts.offset, lanes.q, last.q);
-        let offered = Loaded { valid: offered, slot, rd, lanes, words, choice, offset, size, last };
+        let offered = Loaded { valid: offered, slot, rd, lanes, words, offset, size, last };
         GatherOut { taken: taken.value, offered, empty: !held.q }
     })
 }

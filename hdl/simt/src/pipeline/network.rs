@@ -10,7 +10,6 @@
 //! lane that sends to the leader's bank, alone, and the number of that bank; else each lane's bank. A load keeps of it
 //! what the way back needs: with the leader network, one bit per lane and one bit per bank.
 
-use super::gather::network_behind;
 use crate::shape::{Coalescing, Shape};
 use heddle_hdl::{all, each, elements, gather, prelude::*};
 
@@ -49,7 +48,7 @@ pub fn kept_bits(s: &Shape) -> Width {
     }
 }
 
-/// A route as a load keeps it. What is decoded here comes out of the memory in which it is kept, in front of
+/// A route as [`to_lanes`] wants it. What is decoded here comes out of the memory in which it is kept, in front of
 /// which no tool can make multiplexers, one behind the other, of a choice that is two tables deep.
 pub fn kept(s: &Shape, route: Signal) -> Signal {
     match Network::of(s) {
@@ -91,76 +90,21 @@ fn own_or_leader() -> TypedModule<WordIn<Width>, WordOut<Signal>> {
     })
 }
 
-#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
-struct LaneIn<T> {
-    /// One bit per bank, one of them on at most.
-    bank: T,
-    line: T,
-}
-
-fn any_bank(s: &Shape) -> TypedModule<LaneIn<Width>, WordOut<Signal>> {
-    module("network_lane", LaneIn { bank: s.lanes, line: 32 * s.lanes }, |m, LaneIn { bank, line }| {
-        m.doc("One lane's word of a line: any bank's.");
-        WordOut { wanted: select_one_hot(&elements(line, 32), bank) }
-    })
-}
-
-/// Up to so many lanes, a crossbar behind a register has a [`choice`] of one bit per lane and bank, which is smaller and
-/// sooner there than a number. Above, these bits, as many as the square of the lanes, would slow down simulation.
-const LANES_OF_ONE_BIT_EACH: u32 = 16;
-
-/// Whether a choice has numbers of banks.
-fn by_number(s: &Shape) -> bool {
-    Network::of(s) != Network::Leader && (s.lanes > LANES_OF_ONE_BIT_EACH || !network_behind(s))
-}
-
-/// Bits of a [`choice`].
-pub fn choice_bits(s: &Shape) -> Width {
-    match Network::of(s) {
-        Network::Words | Network::Bytes if !by_number(s) => s.lanes * s.lanes,
-        _ => kept_bits(s),
-    }
-}
-
-/// What chooses a lane's word of a line, by a route that was [`kept`]: the route itself, or one bit per lane and bank.
-pub fn choice(s: &Shape, kept: Signal) -> Signal {
-    match Network::of(s) {
-        Network::Words | Network::Bytes if !by_number(s) => {
-            cat(&elements(kept, s.lane_bits()).into_iter().map(|bank| bank.decode(s.lanes)).collect::<Vec<_>>())
-        }
-        _ => kept,
-    }
-}
-
-/// The [`choice`] of its own bank's word for every lane.
-pub fn own_banks(s: &Shape, m: Builder) -> Signal {
-    let lanes = |of: &dyn Fn(u32) -> Signal| cat(&(0..s.lanes).map(of).collect::<Vec<_>>());
-    match Network::of(s) {
-        Network::Leader => cat(&[m.lit(Bits::ones(s.lanes), s.lanes), m.zero(s.lanes)]),
-        _ if by_number(s) => lanes(&|k| m.lit(k, s.lane_bits())),
-        Network::Words | Network::Bytes => lanes(&|k| m.lit(1u32 << k, s.lanes)),
-    }
-}
-
-/// A line's words as the lanes want them, 32 bits per lane each, by a [`choice`]. If there is an `only_if`, they are
-/// zeros unless it is on, so that they can be joined with what comes from elsewhere.
-pub fn to_lanes(s: &Shape, m: Builder, line: Signal, choice: Signal, only_if: Option<Signal>) -> Signal {
+/// A line's words as the lanes want them, 32 bits per lane each, by a route that was [`kept`]. If there is an
+/// `only_if`, they are zeros unless it is on, so that they can be joined with what comes from elsewhere.
+pub fn to_lanes(s: &Shape, m: Builder, line: Signal, kept: Signal, only_if: Option<Signal>) -> Signal {
     let gated = |signal: Signal| only_if.map_or(signal, |on| signal.only_if(on));
     match Network::of(s) {
         Network::Leader if s.lanes == 1 => gated(line),
-        // Words come late, out of block RAM, and there are many: what chooses them is gated, so no word is.
         Network::Leader => {
-            wire!(own = gated(choice.slice(0, s.lanes)));
-            wire!(leader_bank = gated(choice.from_bit(s.lanes)));
+            // Words come late, out of block RAM, and there are many: what chooses them is gated, so no word is.
+            wire!(own = gated(kept.slice(0, s.lanes)));
+            wire!(leader_bank = gated(kept.from_bit(s.lanes)));
             wire!(leader_word = select_one_hot(&elements(line, 32), leader_bank));
             let inputs = WordIn { own: each(own), word: each(line), leader_word: all(leader_word) };
             m.replicate("network", s.lanes, &own_or_leader(), inputs).wanted
         }
-        Network::Words | Network::Bytes if by_number(s) => gated(gather(line, 32, choice, s.lane_bits())),
-        Network::Words | Network::Bytes => {
-            let inputs = LaneIn { bank: each(gated(choice)), line: all(line) };
-            m.replicate("network", s.lanes, &any_bank(s), inputs).wanted
-        }
+        _ => gated(gather(line, 32, kept, s.lane_bits())),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::collect::Write;
 use super::divide::Quotient;
-use super::gather::{GatherIn, GatherOut, Loaded, gather, network_behind};
+use super::gather::{GatherIn, GatherOut, Loaded, gather};
 use super::load_queue::Load;
 use super::network;
 use super::resolve::Computed;
@@ -117,26 +117,17 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
         wire!(from_load = i.response.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
-        // Without a divider there is nothing to choose from.
+        // Block RAM answers late in its cycle. So a bit is two tables of four inputs for the leader's word, and one for
+        // the choice of it or the own word, with the quotient's. A quotient is a whole word. Without a divider there is
+        // nothing to choose from.
         let only_if = s.multiply.then_some(from_load);
-        let choice = network::choice(s, load.route.route);
+        let loaded = network::to_lanes(s, m, i.response.data, load.route.route, only_if);
         // What an `sc.w` gets is not in the line.
-        let instead = |words: Signal| {
-            load.route.conditional.map_or(words, |sc| {
-                let fails = elements(sc.fails, 1).into_iter().map(|fails| fails.zext(32));
-                (sc.valid & from_load).mux(cat(&fails.collect::<Vec<_>>()), words)
-            })
-        };
-        let (words, choice) = if network_behind(s) {
-            let on = only_if.unwrap_or(m.lit(1u32, 1));
-            let of_line = load.route.conditional.map_or(on, |sc| on & !sc.valid);
-            let choice = of_line.mux(choice, network::own_banks(s, m));
-            (instead(i.response.data.only_if(on)), Some(choice))
-        } else {
-            (instead(network::to_lanes(s, m, i.response.data, choice, only_if)), None)
-        };
-        // A quotient is a whole word.
-        let words = words | quotient.data;
+        let loaded = load.route.conditional.map_or(loaded, |sc| {
+            let fails = elements(sc.fails, 1).into_iter().map(|fails| fails.zext(32));
+            (sc.valid & from_load).mux(cat(&fails.collect::<Vec<_>>()), loaded)
+        });
+        let words = loaded | quotient.data;
         let offset = only_if.map_or(load.route.offset, |on| load.route.offset.only_if(on));
         let answer = Loaded {
             valid: has_register,
@@ -144,14 +135,13 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
             rd: load.rd,
             lanes: load.route.served,
             words,
-            choice,
             offset,
             size: load.route.size,
             last: i.load_last,
         };
         let Quotient { slot, rd, mask: lanes, .. } = quotient;
         let (size, last) = (m.lit(WORD, 3), m.lit(1u32, 1));
-        let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words, choice, offset, size, last };
+        let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words, offset, size, last };
         let comes = pick([(from_load, answer)], of_divider);
         let written = m.deferred("written_late", 1);
         let GatherOut { taken, offered, empty } =
@@ -163,8 +153,7 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         }
         wire!(from_late = offered.valid & !valid);
         written.drive(from_late);
-        let words = offered.choice.map_or(offered.words, |choice| network::to_lanes(s, m, offered.words, choice, None));
-        let aligned = AlignIn { word: each(words), offset: each(offered.offset), size: all(offered.size) };
+        let aligned = AlignIn { word: each(offered.words), offset: each(offered.offset), size: all(offered.size) };
         let late = m.replicate("align", s.lanes, &align(), aligned);
         let lanes =
             LaneIn { computed: each(computed), product: each(i.products), late: each(late), from_late: all(from_late) };

@@ -180,8 +180,7 @@ impl Seen<'_> {
             implies(is_served, address.slice(2 + bank_bits, s.line_bits()).eq(access.line)),
         );
         m.assert("served_lie_in_memory", implies(is_served, !address.from_bit(s.address_bits()).any()));
-        let choice = network::choice(s, network::kept(s, access.route));
-        let words = network::to_lanes(s, m, i.line, choice, None);
+        let words = network::to_lanes(s, m, i.line, network::kept(s, access.route), None);
         let word = if bank_bits == 0 { i.line } else { i.line.select(self.bank_of(address), 32) };
         m.assert("served_read_their_word", implies(is_served, words.select(i.lane, 32).eq(word)));
         let offset = select(&elements(access.offset, 2), i.lane);
