@@ -123,6 +123,11 @@ fn the_study_of_area_goes_on_where_it_was() {
         serde_json::from_str(&fs::read_to_string(docs.join("studies/area.json")).unwrap()).unwrap()
     };
     assert!(results().is_empty());
+    // Cores by their options.
+    let (_, said) = study("--seeds 0 --core arbiter");
+    assert_eq!((said.as_str(), results().len()), ("", 6));
+    let error = tools.0.bad("study area --part lanes --core stack");
+    assert!(error.starts_with("--core 'stack': no core that is measured has this in its options; one is '--lanes 2 "));
     let (page, said) = study("--seeds 1");
     assert_eq!((said.as_str(), results().len()), ("", 24));
     // Cells are asked for before clocks, and of each core a netlist serves both unless others come between.

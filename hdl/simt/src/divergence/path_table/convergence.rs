@@ -15,8 +15,8 @@
 //!
 //! **Instructions** act in stage 8, in order, one a cycle. Their barrier is looked up in the cycle before: who is there
 //! and how many, and whether at their place, goes to registers. An instruction of the same warp is neither in the cycle
-//! before nor behind, so nothing else changes what was looked up but the warden, which tells. What a `wait` does to the path list follows in stage 9, as its outcome:
-//! [`TableOut::goes`] says who goes on.
+//! before nor behind, so nothing else changes what was looked up but the warden, which tells. What a `wait` does to the
+//! path list follows in stage 9, as its outcome: [`TableOut::goes`] says who goes on.
 //!
 //! **Releases.** A `wait` that completes its barrier releases it by itself: its threads and those that waited are at
 //! one pc and depth. Every other release is found by the *warden*, which visits one barrier at a time, and takes a turn
