@@ -169,6 +169,9 @@ impl Synth {
         interrupt.or(ended)?;
         let over = all.iter().zip(&shapes).find_map(|(built, shape)| Some((shape, built.over.as_ref()?)));
         let Some((shape, over)) = over.filter(|_| self.seeds > 0) else { return Ok(()) };
+        if let Some(module) = &self.module {
+            bail!("{module} of {} does not fit {}: {over}", shape.options(), self.board.name);
+        }
         let progress = Progress::new(0);
         let says = |what: &str| progress.says(&format!("what fits: {what}"));
         let session = Session { stop: &stop, says: &says, again: false };
@@ -189,6 +192,9 @@ impl Synth {
 
     /// The cores that are asked for.
     fn shapes(&self) -> Result<Vec<Shape>> {
+        if self.path && self.seeds == 0 {
+            bail!("--path: with --seeds 0 nothing is placed, so there is no path");
+        }
         if let Some(shape) = self.shape.asked() {
             buildable(shape.second_level.is_some(), false)?;
         }

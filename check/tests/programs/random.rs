@@ -237,7 +237,7 @@ fn convergence_barriers() {
         with(1, 4, 2),
         with(2, 2, 1),
         Shape { barriers: false, ..with(4, 1, 3) },
-        Shape { backing: LATE, ..with(4, 4, 16) },
+        Shape { backing: LATE, ..with(4, 8, 16) },
         Shape { replay: Replay::Serialise, ..with(8, 2, 5) },
         with(16, 4, 2),
         with(64, 1, 3),

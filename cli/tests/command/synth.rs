@@ -126,8 +126,10 @@ fn the_study_of_area_goes_on_where_it_was() {
     // Cores by their options.
     let (_, said) = study("--seeds 0 --core arbiter");
     assert_eq!((said.as_str(), results().len()), ("", 6));
-    let error = tools.0.bad("study area --part lanes --core stack");
-    assert!(error.starts_with("--core 'stack': no core that is measured has this in its options; one is '--lanes 2 "));
+    let error = tools.0.bad("study area --part lanes --core dual-path");
+    assert!(
+        error.starts_with("--core 'dual-path': no core that is measured has this in its options; one is '--lanes 2 ")
+    );
     let (page, said) = study("--seeds 1");
     assert_eq!((said.as_str(), results().len()), ("", 24));
     // Cells are asked for before clocks, and of each core a netlist serves both unless others come between.
@@ -201,6 +203,8 @@ fn a_module_alone_has_cells_clock_and_path() {
     let error = tools.bad("--module alus");
     assert!(error.contains("--module alus: --lanes 1 --warps 1"), "{error}");
     assert!(error.contains("has no such module; it has align, alu, "), "{error}");
+    let error = tools.bad("--path --seeds 0");
+    assert_eq!(error, "--path: with --seeds 0 nothing is placed, so there is no path");
 }
 
 /// What is known is only reported; what is not is found, with what it needs.

@@ -199,7 +199,7 @@ fn described(
     store.check(&turn, &sorted, (start, outcome), steer);
     let ghosts = store.check_invariant(&turn, &sorted, (start, outcome), new_round);
     if let Some(hints) = &i.hints {
-        store.check_barriers(hints, &turn, &sorted, outcome, new_round);
+        store.check_barriers(hints, &turn, &sorted, (outcome, steer), new_round);
     }
     m.probe("updates", turn.updates);
     m.probe("slot", turn.slot);

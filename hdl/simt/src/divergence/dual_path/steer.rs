@@ -74,7 +74,8 @@ impl Store {
         }
         let there = steers_right.mux(after.right, after.left);
         m.assert("steers_to_the_path", !(valid & !sends) | (there.valid & pc.eq(there.pc)));
-        m.assert("owes_nobody_of_a_warp_that_comes", !(starts | owes) | !(owed.q & slots_of_it).any());
+        let comes_anew = starts | owes | pops | moved.pushes;
+        m.assert("owes_nobody_of_a_warp_that_comes", !comes_anew | !(owed.q & slots_of_it).any());
         Steer { valid, slot, pc, replay }
     }
 

@@ -126,6 +126,8 @@ impl Store {
         wire!(goes_on = moves & some_stay & (waits | parts | !is_there));
         wire!(runs_on = moves & some_stay & !waits & (parts | !is_there));
         let moved = Sibling { valid: goes_on, pc, depth, mask };
+        // Who comes first to a place that is not known yet is of those that take the branch: `found` has their pc.
+        m.assert("an_unknown_place_is_found_by_the_taken", !(outcome.valid & arrives & !own_rpc.known & !taken_some));
         let found = (arrives | taken_is_there, claim.outcome.mux(taken.pc, own.pc));
         let found = levels::meeting(meets, own.depth, own_rpc, parts & !same_group, found);
 

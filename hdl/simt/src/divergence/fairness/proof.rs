@@ -4,7 +4,8 @@
 //! The unit counts for each thread the outcomes since it ran. Here it is shown that this number and a *rank*, the most
 //! outcomes that may still come before it runs, are together never more than the bound. The rank is a turn for each
 //! path that has not given way, the one that runs first, with an LR/SC sequence at its end; a thread that has given way
-//! must wait for the next round, in which it may be the last.
+//! must wait for the next round, in which it may be the last. Threads that a convergence barrier holds count as one path
+//! each, but not for those of the path that runs: who comes back does so behind it.
 
 use super::super::sequence::longest;
 use super::{Fairness, bound, brief, first_turn, until};

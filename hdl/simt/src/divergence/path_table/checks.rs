@@ -5,6 +5,7 @@ use super::state::Store;
 use super::turn::{Sorted, Turn};
 use crate::divergence::fairness;
 use crate::divergence::{Hints, Outcome, OutcomeKind, Start, Steer};
+use crate::isa::HintKind;
 use heddle_hdl::prelude::*;
 
 impl Store {
@@ -93,10 +94,10 @@ impl Store {
     /// Of convergence barriers, if there are any.
     pub fn check_barriers(
         &self,
-        Hints { hint, .. }: &Hints<Signal>,
+        Hints { first, ahead, hint, .. }: &Hints<Signal>,
         turn: &Turn,
         sorted: &Sorted,
-        outcome: &Outcome<Signal>,
+        (outcome, steer): (&Outcome<Signal>, Steer<Signal>),
         new_round: Option<Signal>,
     ) {
         let m = self.m;
@@ -109,6 +110,18 @@ impl Store {
         m.assume("outcome_of_a_path_of_the_list", !outcome.valid | runs(outcome.slot));
         let of_path = runs(hint.slot) & hint.mask.eq(self.hct0.read(hint.slot).mask);
         m.assume("hints_of_the_active_path", !hint.valid | of_path);
+        let depth = m.pipe("depth_looked_up", self.call_depth(self.hct0.read(ahead.slot).depth));
+        let depth_now = self.call_depth(self.hct0.read(hint.slot).depth);
+        m.assert("the_depth_that_was_looked_up_is_so", !hint.valid | depth.eq(depth_now));
+        let was_first = m.pipe("was_first", *first);
+        let told = m.pipe("told_twice", was_first.slot.eq(ahead.slot) & was_first.barrier.eq(ahead.barrier));
+        let was_ahead = m.pipe("was_ahead", *ahead);
+        let same = was_ahead.slot.eq(hint.slot) & was_ahead.barrier.eq(hint.barrier) & was_ahead.next.eq(hint.next);
+        let same = same & was_ahead.mask.eq(hint.mask) & was_ahead.counts.eq(hint.operation.eq(HintKind::Count));
+        m.assume("what_comes_was_told", !hint.valid | (told & same));
+        let just_steered = m.pipe_reset("had_just_a_steering", steer.valid)
+            & m.pipe("who_had_just_a_steering", steer.slot).eq(hint.slot);
+        m.assume("no_instruction_right_after_a_steering", !(hint.valid & just_steered));
         m.assume("no_hint_after_an_outcome", !(hint.valid & outcome.valid & hint.slot.eq(outcome.slot)));
         let converges = outcome.valid & outcome.kind.eq(OutcomeKind::Converge);
         let follows = converges & outcome.slot.eq(barriers.waited_slot);

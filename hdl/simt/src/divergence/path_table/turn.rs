@@ -200,7 +200,7 @@ impl Store {
         wire!(c = self.read(turn, Path { valid: second.valid & seen.live, ..second }));
         let idles = if s.gives_way() { active.waits | active.is_late(s) } else { active.waits };
         wire!(parked = idles & !seen.begins);
-        let stacks = s.order.is_stack().then(|| Stacks { outcome: outcome.valid, seeks: !turn.updates });
+        let stacks = s.order.is_stack().then(|| Stacks { outcome: outcome.valid, seeks: !(seen.begins | releases) });
         let a_first = seen.live & !seen.begins & !parked;
         let ccs = m.instance("ccs", &ccs(s), CcsIn { a, b, c, a_first, stacks, lasts });
         let ccs = self.barriers_or(ccs, |_| CcsOut {

@@ -108,6 +108,9 @@ impl Store {
         wire!(waits = outcome.valid & outcome.kind.eq(OutcomeKind::Wait));
         wire!(is_there = claim.outcome.mux(parting.is_at_tops, top.rpc.reached(top.pc, top.depth)));
         wire!(arrives = moves & !waits & !parts & is_there);
+        // Who comes first to a place that is not known yet is of those that take the branch: `found` has their pc.
+        let found_by_rest = outcome.valid & arrives & !top.rpc.known & !taken.mask.any();
+        m.assert("an_unknown_place_is_found_by_the_taken", !found_by_rest);
         let found = (arrives | taken_is_there, claim.outcome.mux(taken.pc, top.pc));
         let found = meeting(meets, top.depth, top.rpc, parts & !same_group, found);
         let (of_taken, of_rest) = (parts & !parting.goes_as_taken, parts & parting.goes_as_taken);

@@ -58,6 +58,10 @@ impl Store {
             let pop = levels::pop(*m, s, top, head, at_point, remaining, pops);
             let early = self.compare_popped(&top, &head, at_point, &pop);
             m.assert("arrives_again_as_compared", !pops | early.arrives_again.eq(pop.arrives_again));
+            let (rpc, of_pop) = (early.rpc, pop.top.rpc);
+            let same_place = rpc.valid.eq(of_pop.valid) & rpc.known.eq(of_pop.known) & rpc.depth.eq(of_pop.depth);
+            let same_pc = rpc.returns.eq(of_pop.returns) & (!rpc.known | rpc.pc.eq(of_pop.pc));
+            m.assert("reconverges_as_compared", !pops | pop.nobody | !rpc.valid | (same_place & same_pc));
             joins = pops & early.at_point & !early.arrives_again;
             let popped = Pop { top: Top { rpc: early.rpc, ..pop.top }, arrives_again: early.arrives_again, ..pop };
             let writes = pushes | (pops & popped.stays);

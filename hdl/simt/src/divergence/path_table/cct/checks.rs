@@ -51,10 +51,10 @@ fn check_sorter(table: &Table, i: &CctIn<Signal>, turn: &Turn, sorted: &Sorted) 
     let &Sorted { goes_here, more, ends, sorts, swap, .. } = sorted;
     let seekers = table.seekers();
     m.cover("sorter_reads", more);
-    m.cover("sorter_leaves_in_order", sorts & !i.before_y);
+    m.cover("sorter_leaves_in_order", sorts & !i.start & !i.before_y);
     m.cover("sorter_swaps", swap);
     m.cover("sorter_waits", waits & compared.q.valid);
-    m.cover("sorter_gives_way", sorts & i.before_y & i.gives_way);
+    m.cover("sorter_gives_way", sorts & !i.start & i.before_y & i.gives_way);
     m.cover("sorter_next_warp", ends);
     m.cover("read_abandoned", scanned.q.valid & !compared.q.valid & !sort);
     wire!(of_scanned = i.slot.eq(scan.q));

@@ -114,8 +114,8 @@ pub struct Seen {
     pub waiters: Signal,
     pub same_place: Signal,
     pub count: Signal,
-    some_arrive: Signal,
-    others_lack: Signal,
+    pub some_arrive: Signal,
+    pub others_lack: Signal,
     /// Who participates in the other barrier.
     other_participants: Signal,
 }
@@ -124,7 +124,7 @@ pub struct Seen {
 pub struct Decided {
     /// 1 bit: the instruction writes its entry.
     pub changes: Signal,
-    /// Those who arrive; 1 bit: there are some.
+    /// Those who arrive; 1 bit, not of a `sync`: there are some.
     pub arrive: Signal,
     pub some_arrive: Signal,
     /// 1 bit each: they wait at the entry, or complete it; they find it in use at another place.
@@ -132,7 +132,7 @@ pub struct Decided {
     pub falls: Signal,
     /// Who is expected then.
     pub still_expected: Signal,
-    /// 1 bit each: nobody else is expected; those who wait go on.
+    /// 1 bit each: nobody else is expected, if it enters; those who wait go on.
     pub full: Signal,
     pub completes: Signal,
     /// Who goes on.
@@ -158,6 +158,9 @@ impl Store {
         );
         let (entry, word) = self.written(&seen, &decided, sync);
         check(self, i, &seen, &decided, sync, entry);
+        let of_other = found.other_at.eq(self.address(slot, seen.operand.slice(0, self.s.barrier_bits())));
+        let is_other = valid & (seen.moves | seen.copies);
+        m.assert("the_other_is_read", !is_other | (of_other & self.is_as_stored(found.other, found.other_at)));
 
         let counted = |what: Signal| what & valid;
         let act = Act {

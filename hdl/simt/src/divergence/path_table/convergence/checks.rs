@@ -37,14 +37,15 @@ pub fn check(
 fn looked_up(store: &Store, i: &TableIn<Signal>, seen: &Seen) {
     let m = store.m;
     let &Seen { valid, slot, barrier, mask, next, waits, counts, word, at_b, .. } = seen;
-    let &Seen { living, depth, held, expected, waiters, same_place, count, .. } = seen;
+    let &Seen { living, depth, held, expected, waiters, same_place, some_arrive, others_lack, count, .. } = seen;
     let Entry { expected: entered, place } = store.entry(store.address(slot, barrier));
     let alive = store.alive.read(slot);
     let who = living.eq(alive) & expected.eq(entered & alive.only_if(has(word.expects, at_b)));
     let waits_there = held.eq(has(word.holds, at_b)) & waiters.eq(place.waiting.only_if(held));
     let at_place = same_place.eq(place.pc.eq(next) & place.depth.eq(depth));
+    let comes = some_arrive.eq((expected & mask).any()) & others_lack.eq((expected & !mask).any());
     let counted = (waiters | counts.mux(expected, expected & mask)).count_ones();
-    m.assert("what_was_looked_up_is_so", !valid | (who & waits_there & at_place));
+    m.assert("what_was_looked_up_is_so", !valid | (who & waits_there & at_place & comes));
     m.assert("what_was_counted_is_so", !(valid & (waits | counts)) | count.eq(counted));
     let just = m.pipe_reset("just_had_an_instruction", valid) & m.pipe("just_had", slot).eq(slot);
     m.assume("instructions_of_a_warp_are_apart", !(valid & just));

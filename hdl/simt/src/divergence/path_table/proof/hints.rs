@@ -14,8 +14,9 @@ use heddle_hdl::prelude::*;
 use heddle_hdl::select;
 
 /// Legal instructions on convergence barriers out of any: of slots that run and have no outcome in this cycle, nor were
-/// steered or had another one in the cycle before; of all threads of the path, as was said in the two cycles before. Returns the outcome: a `wait` has its own,
-/// and nobody else such a one; and which is announced: that of a `wait`, or as `asked`.
+/// steered or had another one in the cycle before; of all threads of the path, as was said in the two cycles before.
+/// Returns the outcome: a `wait` has its own, and nobody else such a one; and which is announced: that of a `wait`, or
+/// as `asked`.
 pub fn hinted(
     m: Builder,
     s: &Shape,
