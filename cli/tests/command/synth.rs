@@ -452,7 +452,7 @@ fn bitstreams_that_cannot_be() {
 #[test]
 fn the_largest_core_that_fits_is_told() {
     let tools = Tools::new();
-    let counts = r#"N=$(sed -n 's/^\/\/ Heddle: \([0-9]*\) lanes.*/\1/p' heddle.v); echo "$N lanes" >>"$0.calls"
+    let counts = r#"N=$(sed -n 's/.*(lane_i = 0; lane_i < \([0-9]*\);.*/\1/p' heddle.v | head -1); echo "$N lanes" >>"$0.calls"
         RAM=$(seq $((60 * N)) | sed 's/.*/"r&": {"type": "DP16KD"},/'); echo netlist >netlist.json
         echo "{\"modules\": {\"heddle\": {\"cells\": {$RAM \"a\": {\"type\": \"LUT4\"}}},
             \"board\": {\"cells\": {$RAM \"a\": {\"type\": \"LUT4\"}}}}}" >cells.json"#;

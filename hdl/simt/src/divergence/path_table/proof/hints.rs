@@ -35,7 +35,7 @@ pub fn hinted(
     hints.first = First { slot: index_of(s.warps, first.slot), barrier: barrier(first.barrier) };
     let First { slot, barrier: told } = m.pipe("told_first", hints.first);
     // Before the first cycle nothing was told.
-    let slot = index_of(s.warps, slot);
+    let (slot, told) = (index_of(s.warps, slot), barrier(told));
     let ahead = hints.ahead;
     let ahead = Ahead { slot, barrier: told, other: barrier(ahead.other), mask: at(slot, |slot| slot.x.mask), ..ahead };
     let names = m.deferred("names_another", 1);
