@@ -40,14 +40,15 @@ use std::time::{Duration, Instant};
   heddle study area --docs docs                          what is missing on the page, cheap rows first; takes days
   heddle study area --docs docs --limit 60               for an hour
   heddle study area --docs docs --part lanes --seeds 0   one part of it, cells only
-  heddle study area --docs docs --core '--lanes 8 --warps 8 --memory 131072 --program 32768 --divergence stack' --seeds 1
+  heddle study area --docs docs --core '--lanes 8 --warps 8 --memory 128K --program 32K --divergence stack' --seeds 1
   heddle study area --docs docs --limit 0                only write the page, of what is known
   heddle study area --part boards --seeds 1              to standard output")]
 pub struct Area {
     /// Only this part of the page; several may be named
     #[arg(long = "part", value_name = "NAME")]
     parts: Vec<Part>,
-    /// Only cores with this in their options, as the page has them; several may be named
+    /// Only the core with these options, as the page has them, or if there is none, all with this in their options;
+    /// several may be named
     #[arg(long = "core", value_name = "OPTIONS", allow_hyphen_values = true)]
     cores: Vec<String>,
     /// Runs of place and route, of which the clock is the median; 0 for cells only [default: 3, 1 above 16 lanes]
@@ -172,13 +173,18 @@ impl Area {
                 all.push((key.effort()?, key));
             }
         }
+        let mut named: Vec<String> = Vec::new();
         for core in &self.cores {
-            if !all.iter().any(|(_, key)| key.core.contains(core)) {
+            let has = |key: &Key| key.core.contains(core);
+            let found: Vec<&str> = all.iter().filter(|(_, key)| has(key)).map(|(_, key)| key.core.as_str()).collect();
+            if found.is_empty() {
                 let first = all.first().map_or("", |(_, key)| &key.core);
                 bail!("--core '{core}': no core that is measured has this in its options; one is '{first}'");
             }
+            let whole = found.contains(&core.as_str());
+            named.extend(found.into_iter().filter(|found| !whole || found == core).map(String::from));
         }
-        all.retain(|(_, key)| self.cores.is_empty() || self.cores.iter().any(|core| key.core.contains(core)));
+        all.retain(|(_, key)| self.cores.is_empty() || named.contains(&key.core));
         all.sort_by_key(|(effort, _)| *effort);
         Ok(all.into_iter().map(|(_, key)| key).collect())
     }

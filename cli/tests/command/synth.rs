@@ -123,9 +123,15 @@ fn the_study_of_area_goes_on_where_it_was() {
         serde_json::from_str(&fs::read_to_string(docs.join("studies/area.json")).unwrap()).unwrap()
     };
     assert!(results().is_empty());
-    // Cores by their options.
+    // One core by its options, of which another has more; cores by what is in their options.
+    let core = "--lanes 2 --warps 8 --memory 128K --program 16K --stack 128 --barriers off --atomics off --scratchpad 0 \
+                --multiply off";
+    let mut command = tools.0.command("study area --part lanes --docs docs --seeds 0 --core");
+    let output = command.arg(core).env("HEDDLE_CACHE", tools.cache()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!((results().len(), results()[0]["core"].as_str()), (1, Some(core)));
     let (_, said) = study("--seeds 0 --core arbiter");
-    assert_eq!((said.as_str(), results().len()), ("", 6));
+    assert_eq!((said.as_str(), results().len()), ("", 7));
     let error = tools.0.bad("study area --part lanes --core dual-path");
     assert!(
         error.starts_with("--core 'dual-path': no core that is measured has this in its options; one is '--lanes 2 ")
