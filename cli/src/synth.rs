@@ -67,8 +67,8 @@ pub struct Synth {
     /// Instead, the cells of each module of the core, without main and instruction memory
     #[arg(long, conflicts_with_all = ["seeds", "clock", "bitstream"])]
     modules: bool,
-    /// Instead of the core, one module of it alone, by its name in --modules, between registers: a minute for what takes
-    /// a core many, to see which path limits it. What the rest of the core fixes, shares or leaves unread is not seen
+    /// Instead of the core, one module of it alone, by its name in --modules, between registers: in far less time than a
+    /// core takes, which path limits it. What the rest of the core fixes, shares or leaves unread is not seen
     #[arg(long, value_name = "NAME", conflicts_with_all = ["modules", "bitstream"])]
     module: Option<String>,
     /// Print below the table the path that limits each clock, step by step, with nanoseconds from the clock's edge

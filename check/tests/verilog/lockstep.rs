@@ -131,7 +131,7 @@ fn one_lane_two_warps() {
 
 #[test]
 fn four_lanes_sixteen_warps_with_convergence_barriers() {
-    // Entries with more than 64 addresses are in block RAM.
+    // So many entries are in block RAM.
     let shape = Shape { convergence_barriers: 7, warp_primitives: true, ..Shape::new(4, 16) };
     kernels(Shape { patience: 32, order: Order::Minority, ..shape }, &["gcd"]);
 }

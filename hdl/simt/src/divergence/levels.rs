@@ -8,6 +8,7 @@ use super::{Outcome, Stop};
 use crate::reconvergence::Reconvergence;
 use crate::shape::Shape;
 use heddle_hdl::prelude::*;
+use heddle_hdl::select_one_hot;
 
 /// Where threads reconverge.
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -184,7 +185,7 @@ impl Rpc<Signal> {
     }
 
     /// As [`found`](Rpc::found), with a pc that does not wait for `reached`: while the place is not known, its pc means
-    /// nothing, so it is that of whoever may reach it.
+    /// nothing, so it is `pc` all the time.
     pub fn found_early(self, reached: Signal, pc: Signal) -> Rpc<Signal> {
         Rpc { known: self.known | reached, pc: self.known.mux(self.pc, pc), ..self }
     }
@@ -193,6 +194,13 @@ impl Rpc<Signal> {
     pub fn is_ahead(self, depth: Signal) -> Signal {
         self.valid & self.known & self.returns.mux(depth + 1, depth).eq(self.depth)
     }
+}
+
+/// Of pcs with a condition each, 1 bit, the one whose condition holds. Which one that is may come last: no pc waits for a
+/// condition. At most one of them holds; if none does, 0.
+pub fn pc_of(choices: &[(Signal, Signal)]) -> Signal {
+    let (which, pcs): (Vec<_>, Vec<_>) = choices.iter().copied().unzip();
+    select_one_hot(&pcs, cat(&which))
 }
 
 /// Whether `depth`, or one more if `by_one`, is `other`: without a carry, bit by bit. If the sum is `other`, a bit hands

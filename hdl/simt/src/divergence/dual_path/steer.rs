@@ -1,6 +1,7 @@
 //! Who is steered: the path that moved, or one that came to the top. If two came to it at once, the other is *owed* its
 //! steering.
 
+use super::super::levels::pc_of;
 use super::super::{Outcome, OutcomeKind, PathsChange, Start, Steer, TwoPaths, UnitIn, by_slot, side_of, warp_of};
 use super::pop::Popped;
 use super::state::Store;
@@ -8,7 +9,6 @@ use super::turn::{Moved, Turn};
 use super::update::Updated;
 use crate::shape::Scoreboard;
 use heddle_hdl::prelude::*;
-use heddle_hdl::select_one_hot;
 
 impl Store {
     /// Steers it, and notes who is owed that.
@@ -33,8 +33,8 @@ impl Store {
         let comes = sibling_comes | group_comes;
         let both_come = sibling_comes & group_comes;
         let (waited, _) = top.of(side_of(s, claim.slot));
-        // Each pc by what is known of it: which one it is comes last. If nobody is steered it is any.
-        let pcs = [
+        // If `valid` is off, it means nothing.
+        let pc = pc_of(&[
             (claim.outcome & is_at_takens, outcome.taken.pc),
             (claim.outcome & !is_at_takens, outcome.rest.pc),
             (renews & to_group, top.rpc.pc),
@@ -43,9 +43,7 @@ impl Store {
             (claim.send, waited.pc),
             (claim.follows, came.q),
             (is_free, start.pc),
-        ];
-        let (which, pcs): (Vec<_>, Vec<_>) = pcs.into_iter().unzip();
-        let pc = select_one_hot(&pcs, cat(&which));
+        ]);
         let its_own = claim.outcome | claim.send | claim.follows;
         wire!(steers_right = (its_own & side_of(s, claim.slot)) | (claim.wake & side) | (renews & (to_group ^ right)));
         let slot = self.slot(warp, steers_right);

@@ -1,12 +1,11 @@
 //! What a turn writes: the levels, the top, and what is known of the warp.
 
-use super::super::levels::{self, Level, Likely, Parting, Pop, Top, is_at_point, stop_of};
+use super::super::levels::{self, Level, Likely, Parting, Pop, Rpc, Top, is_at_point, pc_of, stop_of};
 use super::super::{Outcome, Refused, Start, Steer};
 use super::state::Store;
 use super::turn::{Moved, Next, Turn};
 use crate::isa::FaultCause;
 use heddle_hdl::prelude::*;
-use heddle_hdl::select_one_hot;
 
 /// A pop, of a level that was read in the cycle before.
 pub struct Popped {
@@ -58,10 +57,9 @@ impl Store {
             let pop = levels::pop(*m, s, top, head, at_point, remaining, pops);
             let early = self.compare_popped(&top, &head, at_point, &pop);
             m.assert("arrives_again_as_compared", !pops | early.arrives_again.eq(pop.arrives_again));
-            let (rpc, of_pop) = (early.rpc, pop.top.rpc);
-            let same_place = rpc.valid.eq(of_pop.valid) & rpc.known.eq(of_pop.known) & rpc.depth.eq(of_pop.depth);
-            let same_pc = rpc.returns.eq(of_pop.returns) & (!rpc.known | rpc.pc.eq(of_pop.pc));
-            m.assert("reconverges_as_compared", !pops | pop.nobody | !rpc.valid | (same_place & same_pc));
+            let told = |rpc: Rpc<Signal>| Rpc { pc: rpc.pc.only_if(rpc.known), ..rpc };
+            let same = told(early.rpc).same_as(told(pop.top.rpc));
+            m.assert("reconverges_as_compared", !pops | pop.nobody | !early.rpc.valid | same);
             joins = pops & early.at_point & !early.arrives_again;
             let popped = Pop { top: Top { rpc: early.rpc, ..pop.top }, arrives_again: early.arrives_again, ..pop };
             let writes = pushes | (pops & popped.stays);
@@ -189,18 +187,16 @@ impl Store {
         let &Updated { updates, must_pop, ends, top: after, .. } = updated;
         let Pop { to_sibling, to_point, .. } = popped.pop;
         let claim = self.claim.q;
-        // Each pc by what is known of it: which one it is comes last. If nobody is steered it is any.
         let point = top.likely.map_or(top.rpc.pc, |point| to_point.mux(point.pc, top.rpc.pc));
-        let pcs = [
+        // If `valid` is off, it means nothing.
+        let pc = pc_of(&[
             (claim.outcome & moved.is_at_takens, outcome.taken.pc),
             (claim.outcome & !moved.is_at_takens, outcome.rest.pc),
             (claim.pop & to_sibling, popped.head.sibling.pc),
             (claim.pop & !to_sibling, point),
             (claim.wake, top.pc),
             (start_ready, start.pc),
-        ];
-        let (which, pcs): (Vec<_>, Vec<_>) = pcs.into_iter().unzip();
-        let pc = select_one_hot(&pcs, cat(&which));
+        ]);
         wire!(valid = (starts & start.mask.any()) | moved.runs_on | popped.runs_on);
         m.assert("steers_who_goes_on", valid.eq(updates & !must_pop & !moved.waits & !ends));
         m.assert("steers_to_the_top", !valid | pc.eq(after.pc));

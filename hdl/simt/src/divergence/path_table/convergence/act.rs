@@ -160,7 +160,7 @@ impl Store {
         check(self, i, &seen, &decided, sync, entry);
         let of_other = found.other_at.eq(self.address(slot, seen.operand.slice(0, self.s.barrier_bits())));
         let is_other = valid & (seen.moves | seen.copies);
-        m.assert("the_other_is_read", !is_other | (of_other & self.is_as_stored(found.other, found.other_at)));
+        m.assert("the_other_is_read", !is_other | (of_other & self.entry(found.other_at).same_as(found.other)));
 
         let counted = |what: Signal| what & valid;
         let act = Act {

@@ -143,13 +143,6 @@ impl Store {
         Entry { expected: self.expected.read(address), place: self.places.read(address) }
     }
 
-    /// 1 bit, for assertions: the entry is what is stored at this address.
-    pub fn is_as_stored(&self, found: Entry<Signal>, address: Signal) -> Signal {
-        let Entry { expected, place: Place { waiting, depth, pc } } = self.entry(address);
-        let place = found.place;
-        found.expected.eq(expected) & place.waiting.eq(waiting) & place.depth.eq(depth) & place.pc.eq(pc)
-    }
-
     /// One bit per warp: something of it is to be noted.
     pub fn noted(&self) -> Signal {
         self.exited.q | self.ticked.q

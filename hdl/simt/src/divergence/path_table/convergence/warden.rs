@@ -105,7 +105,7 @@ impl Store {
         m.assume("a_free_turn_is_of_no_busy_warp", !(decides & i.free & withdraws));
         let its_own = act.found.other_at.eq(self.address(at_slot.q, read_barrier.q));
         m.assert("the_warden_reads_its_own_entry", !read.q | its_own);
-        let as_stored = self.is_as_stored(second_entry, act.found.other_at);
+        let as_stored = self.entry(act.found.other_at).same_as(second_entry);
         m.assert("what_the_warden_reads_is_so", !read.q | as_stored);
         m.assert("who_is_released_is_alive", !releases | !(weighed_entry.place.waiting & !alive).any());
         m.assert("somebody_is_released", !releases | weighed_entry.place.waiting.any());
