@@ -121,6 +121,10 @@ pub enum Op {
 }
 
 impl Op {
+    pub fn is_comparison(&self) -> bool {
+        matches!(self, Op::Eq | Op::Ne | Op::Lt | Op::LtSigned)
+    }
+
     /// Whether it is made anew wherever it is used, because that costs no more than keeping it.
     pub fn is_at_hand(&self) -> bool {
         matches!(self, Op::Const(_) | Op::Consts(_) | Op::Cell { .. } | Op::Kept { .. })

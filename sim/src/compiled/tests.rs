@@ -616,3 +616,100 @@ fn lanes_are_as_narrow_as_can_be() {
     let guards: Vec<flat::Id> = flat.actions.iter().flatten().filter(writes).map(|a| a.guard.unwrap()).collect();
     assert_eq!((guards.len(), guards.into_iter().any(adds)), (2, false));
 }
+
+#[derive(Bundle, Clone, Copy)]
+struct SenderIn<T> {
+    to: T,
+    all_to: T,
+}
+
+#[derive(Bundle, Clone, Copy)]
+struct SenderOut<T> {
+    next: T,
+    alike: T,
+    decoded: T,
+}
+
+#[derive(Bundle, Clone, Copy)]
+struct ReceiverIn<T> {
+    wanting: T,
+    words: T,
+    bytes: T,
+}
+
+#[derive(Bundle, Clone, Copy)]
+struct ReceiverOut<T> {
+    word: T,
+    octet: T,
+}
+
+#[derive(Bundle, Clone, Copy)]
+struct NetworkIn<T> {
+    to: T,
+    sends: T,
+    words: T,
+    bytes: T,
+}
+
+#[derive(Bundle, Clone, Copy)]
+struct NetworkOut<T> {
+    alike: T,
+    decoded: T,
+    word: T,
+    octet: T,
+}
+
+/// Senders that each name a receiver, which takes what the lowest of them sends: with bits for each pair of lanes, as a
+/// network between lanes and banks has them.
+fn network(lanes: u32) -> TypedModule<NetworkIn<Width>, NetworkOut<Signal>> {
+    let name = lanes.next_power_of_two().trailing_zeros().max(1);
+    let inputs = NetworkIn { to: name * lanes, sends: lanes, words: 32 * lanes, bytes: 8 * lanes };
+    module("network", inputs, |m, i| {
+        let sender = module("sender", SenderIn { to: name, all_to: name * lanes }, |_, i| {
+            let alike = elements(i.all_to, name).iter().map(|other| other.eq(i.to)).collect::<Vec<_>>();
+            SenderOut { next: i.to ^ i.all_to.slice(0, name), alike: cat(&alike), decoded: i.to.decode(lanes) }
+        });
+        let sent = m.replicate("sender", lanes, &sender, SenderIn { to: each(i.to), all_to: all(i.to) });
+        let to = m.pipe("kept", sent.next);
+        let to: Vec<Signal> = elements(to, name).into_iter().map(|to| to.decode(lanes)).collect();
+        let wanting = |k: u32| cat(&to.iter().map(|to| to.bit(k)).collect::<Vec<_>>()) & i.sends;
+        let wanting = cat(&(0..lanes).map(wanting).collect::<Vec<_>>());
+        let receiver =
+            module("receiver", ReceiverIn { wanting: lanes, words: 32 * lanes, bytes: 8 * lanes }, |_, i| {
+                let first = i.wanting.lowest_one();
+                let (words, bytes) = (elements(i.words, 32), elements(i.bytes, 8));
+                ReceiverOut { word: select_one_hot(&words, first), octet: select_one_hot(&bytes, first) }
+            });
+        let inputs = ReceiverIn { wanting: each(wanting), words: all(i.words), bytes: all(i.bytes) };
+        let got = m.replicate("receiver", lanes, &receiver, inputs);
+        NetworkOut { alike: sent.alike, decoded: sent.decoded, word: got.word, octet: got.octet }
+    })
+}
+
+#[test]
+fn bits_for_each_pair_of_lanes_are_the_same_in_all_engines() {
+    for lanes in [1, 2, 7, 8, 9, 16, 31, 33, 64] {
+        println!("{lanes} lanes");
+        all_levels_agree(&network(lanes).check().unwrap().netlist, 60);
+    }
+}
+
+/// A bit for each pair of lanes is packed for each of them, then chosen by, unless it stays in the lanes.
+#[test]
+fn bits_for_each_pair_of_lanes_stay_in_the_lanes() {
+    use crate::flat;
+    let directory = Directory::new(&network(16).check().unwrap().netlist);
+    let lanes = Lanes::new(&directory, true);
+    let cells = Cells::new(&directory, &lanes);
+    let flat = flatten(&directory, &lanes, &cells, Purpose::Settle).unwrap();
+    let mut needed = vec![false; flat.nodes.len()];
+    let mut ahead: Vec<flat::Id> = flat.actions.iter().flatten().flat_map(|a| a.operands()).collect();
+    assert!(!ahead.is_empty());
+    while let Some(id) = ahead.pop() {
+        if !std::mem::replace(&mut needed[id.index()], true) {
+            ahead.extend(&flat.node(id).args);
+        }
+    }
+    let bits = flat.nodes.iter().zip(needed).filter(|(n, needed)| *needed && n.lanes > 1 && n.width == 1);
+    assert_eq!(bits.map(|(n, _)| n).collect::<Vec<_>>(), Vec::<&flat::Node>::new());
+}

@@ -6,12 +6,15 @@ mod choose;
 mod lanes;
 
 use super::cells::{CellShape, Cells};
-use super::{Id, Node, Op};
+use super::{Id, Node, Op, container};
 use heddle_hdl::bits::low_mask;
 use std::collections::HashMap;
 
 /// How long the computations are that are found to be the same in every lane where one value is made of many.
 const UNIFIED_DEPTH: u32 = 6;
+
+/// Lanes of which one instruction packs a bit each: up to so many, bits are packed, and copied from there.
+const PACKED_AT_ONCE: u32 = 8;
 
 pub struct Builder {
     pub nodes: Vec<Node>,
@@ -159,6 +162,21 @@ impl Builder {
         copied.then(|| self.args(a)[0])
     }
 
+    /// Of a value in lanes that is narrower than its container and copies of a bit: the same in all of the container, which
+    /// chooses without being masked.
+    fn wider_copies(&mut self, a: Id) -> Option<Id> {
+        let (width, op) = (self.width(a), self.op(a).clone());
+        if self.lanes(a) <= PACKED_AT_ONCE || width == 1 || width == container(width) {
+            return None;
+        }
+        let args = self.args(a).to_vec();
+        match op {
+            Op::SExt if self.width(args[0]) == 1 => Some(self.sext(args[0], container(width))),
+            _ if op.is_comparison() => Some(self.node(op, container(width), &args)),
+            _ => None,
+        }
+    }
+
     pub fn and(&mut self, a: Id, b: Id) -> Id {
         let (a, b) = self.sorted(a, b);
         let width = self.width(a);
@@ -172,6 +190,12 @@ impl Builder {
             if let Some(bit) = bit {
                 let zero = self.constant(0, width);
                 return self.mux(bit, value, zero);
+            }
+        }
+        for (copies, value) in [(a, b), (b, a)] {
+            if let Some(copies) = self.wider_copies(copies) {
+                let zero = self.constant(0, width);
+                return self.node(Op::Blend, width, &[copies, value, zero]);
             }
         }
         match (self.inverse(a), self.inverse(b)) {

@@ -1,7 +1,12 @@
 //! Parts of values, and values put together or extended.
 
-use super::{Builder, UNIFIED_DEPTH};
+use super::{Builder, PACKED_AT_ONCE, UNIFIED_DEPTH};
 use crate::flat::{Id, Op, aligned};
+
+/// Of how many comparisons in lanes a word is put together by their copies.
+const LEAST_COMPARISONS: usize = 8;
+/// Bits of the narrower of two containers.
+const NARROW: u32 = 32;
 
 impl Builder {
     pub fn slice(&mut self, a: Id, low: u32, width: u32) -> Id {
@@ -17,6 +22,11 @@ impl Builder {
                 let place = self.shl(one, args[1]);
                 let found = self.and(args[0], place);
                 self.any(found)
+            }
+            // Copies of a bit.
+            ref op if op.is_comparison() => {
+                let op = op.clone();
+                self.node(op, width, &args)
             }
             Op::Reverse if width == 1 => self.slice(args[0], all - 1 - low, 1),
             Op::Add | Op::Mul => match self.of_narrow_lanes(a, low, width) {
@@ -90,6 +100,9 @@ impl Builder {
             let straight = self.slice(self.args(first)[0], high + 1 - width, width);
             return self.node(Op::Reverse, width, &[straight]);
         }
+        if let Some(word) = self.of_comparisons(&flat) {
+            return word;
+        }
         let one_bit_each = flat.len() > 1 && flat.len() == width as usize;
         if one_bit_each
             && self.vectors
@@ -104,6 +117,28 @@ impl Builder {
             return self.zext(rest, width);
         }
         if let [one] = flat[..] { one } else { self.node(Op::Cat, width, &flat) }
+    }
+
+    /// A word in each lane of many bits that are comparisons: their copies where each one's bit is, ored, so that no bits
+    /// need be packed and no rows and columns exchanged.
+    fn of_comparisons(&mut self, bits: &[Id]) -> Option<Id> {
+        let is_one =
+            |&bit: &Id| self.width(bit) == 1 && self.lanes(bit) > PACKED_AT_ONCE && self.op(bit).is_comparison();
+        if bits.len() < LEAST_COMPARISONS || !bits.iter().all(is_one) {
+            return None;
+        }
+        let width = bits.len() as u32;
+        if width > NARROW {
+            let parts: Vec<Id> = bits.chunks(NARROW as usize).map(|part| self.cat(part)).collect();
+            return Some(self.node(Op::Cat, width, &parts));
+        }
+        let mut word = self.constant(0, width);
+        for (k, &bit) in (0..).zip(bits) {
+            let (copies, there) = (self.sext(bit, width), self.constant(1 << k, width));
+            let alone = self.and(copies, there);
+            word = self.or(word, alone);
+        }
+        Some(word)
     }
 
     /// Two neighbours as one value, if they are constants or neighbours in one place.
@@ -159,9 +194,22 @@ impl Builder {
             _ if self.width(a) == width => a,
             Op::SExt => self.sext(self.args(a)[0], width),
             Op::ZExt => self.zext(a, width),
-            ref op @ (Op::Eq | Op::Ne | Op::Lt | Op::LtSigned) if self.lanes(a) > 1 => {
+            ref op if op.is_comparison() && self.lanes(a) > 1 => {
                 let (op, args) = (op.clone(), self.args(a).to_vec());
                 self.node(op, width, &args)
+            }
+            // A bit in each lane need not be packed to be copied.
+            Op::Slice(low) if self.lanes(a) > PACKED_AT_ONCE && self.width(a) == 1 => {
+                let whole = self.args(a)[0];
+                let part = match self.width(whole) {
+                    all if all > NARROW => {
+                        self.slice(whole, low / NARROW * NARROW, NARROW.min(all - low / NARROW * NARROW))
+                    }
+                    _ => whole,
+                };
+                let bit = self.constant(1 << (low % NARROW), self.width(part));
+                let alone = self.and(part, bit);
+                self.node(Op::Eq, width, &[alone, bit])
             }
             _ => self.node(Op::SExt, width, &[a]),
         }

@@ -56,7 +56,8 @@ impl Builder {
                 let packed = self.slice(self.args(first)[0], low, lanes);
                 Some(self.unpack(packed))
             }
-            Op::Const(_) | Op::Read { .. } | Op::Lane(_) | Op::Pick | Op::Pack | Op::Case(_) => None,
+            Op::Pack => self.transposed(values),
+            Op::Const(_) | Op::Read { .. } | Op::Lane(_) | Op::Pick | Op::Case(_) => None,
             _ if depth == 0 => None,
             _ => {
                 let count = self.args(first).len();
@@ -64,8 +65,10 @@ impl Builder {
                 if !values.iter().all(alike) {
                     return None;
                 }
-                let columns: Vec<Vec<Id>> =
-                    (0..count).map(|k| values.iter().map(|&v| self.args(v)[k]).collect()).collect();
+                let columns = match self.common_operand(values) {
+                    Some(columns) => columns,
+                    None => (0..count).map(|k| values.iter().map(|&v| self.args(v)[k]).collect()).collect(),
+                };
                 let same_widths = |column: &Vec<Id>| column.iter().all(|&v| self.width(v) == self.width(column[0]));
                 if !columns.iter().all(same_widths) {
                     return None;
@@ -85,6 +88,49 @@ impl Builder {
                 self.rebuilt(&op, width, &args)
             }
         }
+    }
+
+    /// The operands, column by column, of operations whose operands may change places, if one of them is in all.
+    fn common_operand(&self, values: &[Id]) -> Option<Vec<Vec<Id>>> {
+        if !matches!(self.op(values[0]), Op::And | Op::Or | Op::Xor | Op::Add) {
+            return None;
+        }
+        let common = self.args(values[0]).iter().find(|&common| values.iter().all(|&v| self.args(v).contains(common)));
+        let &common = common?;
+        let other = |&v: &Id| match *self.args(v) {
+            [a, b] if a == common => b,
+            [a, _] => a,
+            _ => unreachable!("two operands"),
+        };
+        Some(vec![vec![common; values.len()], values.iter().map(other).collect()])
+    }
+
+    /// Packed bits, of which the k-th is bit k of all lanes of one value, each one's alone where its amount of a shift says:
+    /// lane by lane, which of them has the bit.
+    fn transposed(&mut self, values: &[Id]) -> Option<Id> {
+        let bit = self.args(values[0])[0];
+        let Op::Slice(_) = self.op(bit) else { return None };
+        let whole = self.args(bit)[0];
+        let is_bit = |(k, &v): (u32, &Id)| {
+            let is = |id: Id, op: Op| *self.op(id) == op;
+            is(v, Op::Pack) && is(self.args(v)[0], Op::Slice(k)) && self.args(self.args(v)[0])[0] == whole
+        };
+        if *self.op(whole) != Op::Shl || !(0..).zip(values).all(is_bit) {
+            return None;
+        }
+        let (shifted, amount) = (self.args(whole)[0], self.args(whole)[1]);
+        let fits = low_mask(self.width(amount)) >= values.len() as u64 - 1;
+        if self.value(shifted) != Some(1) || self.lanes(amount) != self.width(values[0]) || !fits {
+            return None;
+        }
+        let numbers = self.consts((0..values.len() as u64).collect(), self.width(amount));
+        let rows: Vec<Id> = (0..self.lanes(amount))
+            .map(|lane| {
+                let amount = self.lane(amount, lane);
+                self.eq(amount, numbers)
+            })
+            .collect();
+        Some(self.cat(&rows))
     }
 
     /// Whether these are slices of one value of one lane, the k-th from `at(low, k)` on.

@@ -306,8 +306,12 @@ impl Flatten<'_> {
                 self.conditions(args[0], all);
                 all.push(self.b.not(args[1]));
             }
+            Op::Blend if self.b.value(args[2]) == Some(0) => {
+                args[..2].iter().for_each(|&a| self.conditions(a, all));
+            }
             // Copies of a bit.
             Op::SExt if self.b.width(args[0]) == 1 => self.conditions(args[0], all),
+            op if op.is_comparison() => all.push(self.b.slice(value, 0, 1)),
             _ if self.b.width(value) == 1 => all.push(value),
             _ => all.push(self.b.any(value)),
         }
