@@ -43,6 +43,7 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   heddle bench batch                                    three kernels, 8 runs, on 8 lanes and 8 warps
   heddle bench batch collatz --runs 16 --lanes 1        16 runs of a core with little but control
+  heddle bench batch collatz --same-inputs              8 times the same run: all need the same in every cycle
   heddle bench batch matmul --json | jq '.[].gain'")]
 pub struct Batch {
     /// Built-in kernels of one launch
@@ -53,6 +54,9 @@ pub struct Batch {
     /// Runs side by side
     #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=64))]
     runs: u32,
+    /// Give every run the inputs of seed 1, so that in every cycle all need what one needs
+    #[arg(long)]
+    same_inputs: bool,
     /// Print an array of objects instead of a table
     #[arg(long)]
     json: bool,
@@ -144,7 +148,7 @@ impl Bench {
     }
 
     fn row(&mut self, batch: &Batch, shape: &Shape, target: &Target) -> Result<Row> {
-        let seeds = 1..=u64::from(batch.runs);
+        let seeds = (1..=u64::from(batch.runs)).map(|run| if batch.same_inputs { 1 } else { run });
         let (mut cycles, mut best) = (0, [f64::INFINITY; 2]);
         for _ in 0..batch.rounds {
             let single: Vec<Sample> = seeds.clone().map(|seed| self.single(target, seed)).collect::<Result<_>>()?;
