@@ -25,6 +25,7 @@ use heddle_testbench::machine::design;
 use indicatif::ProgressBar;
 pub use page::PAGE;
 use row::{Row, table};
+pub use runner::now;
 use runner::{Build, Goal, Runner};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -24,16 +24,39 @@ pub mod table;
 mod warp;
 mod workloads;
 
+use crate::bench::now;
+use crate::output::{print, print_json};
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use runs::Run;
+use rustix::time::ClockId;
+use serde::Serialize;
+
+/// A study's report, and what it took.
+#[derive(Serialize)]
+struct Told<'a, R> {
+    #[serde(flatten)]
+    report: &'a R,
+    /// Of this process, all its threads: what was kept before is not in it.
+    processor_seconds: f64,
+}
+
+/// Prints what a study found, as JSON or as text.
+fn told<R: Serialize>(json: bool, report: &R, text: impl Fn(&R) -> String) -> Result<()> {
+    if json {
+        let processor_seconds = now(ClockId::ProcessCPUTime).as_secs_f64();
+        print_json(&Told { report, processor_seconds })
+    } else {
+        print(&text(report))
+    }
+}
 
 /// Run experiments on the core.
 ///
 /// Rows of --json have keys that studies share: `study`, `kernel` or, of several, `set`, `variant`, `divergence` and
 /// `thread_ipc`; `gain` over what the study compares with, where there is such a thing; `range`, `gain_range` and `draws`,
 /// which a run without draws has not. A program that stops the core has `failed` in place of figures. What else a row has
-/// is the study's own. Rows of `area` are of cores.
+/// is the study's own. Beside the rows is `processor_seconds`, what the command took. Rows of `area` are of cores.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study mechanisms
@@ -87,7 +110,7 @@ impl Study {
     }
 
     /// What its figures come from.
-    fn runs(&self) -> Result<Vec<Run>> {
+    pub fn runs(&self) -> Result<Vec<Run>> {
         match &self.what {
             What::Mechanisms(study) => study.runs(),
             What::Simtight(study) => study.runs(),

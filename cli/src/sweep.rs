@@ -41,7 +41,7 @@ use work::{Done, work};
 
 /// Run a command with every combination of options that a file lists.
 ///
-/// The file says the command (run, hash or synth), and its options with a value or a list of values each; every
+/// The file says the command (run, hash, synth or study), and its options with a value or a list of values each; every
 /// combination of these runs, with as many seeds as there are draws. Runs of one core follow each other on a machine
 /// that is built once. A result is a JSON file, named by the hash of hardware, program, options and seed, and is never
 /// computed twice: what was interrupted goes on, and a sweep that has grown runs only what is new. Several sweeps may
@@ -56,6 +56,7 @@ use work::{Done, work};
   heddle sweep examples/sweeps/locks.toml --json | jq '.rows[] | {options, draw, cycles: .result.cycles}'
   heddle sweep examples/sweeps/latency.toml --jobs 4 --results /tmp/latency
   heddle sweep examples/sweeps/orders.toml --again                runs anew what failed
+  heddle sweep examples/sweeps/studies.toml --results /tmp/all    every study; what each takes
   heddle sweep examples/sweeps/orders.toml --snakemake flow && snakemake --snakefile flow/Snakefile --cores 8")]
 pub struct Sweep {
     /// What to run

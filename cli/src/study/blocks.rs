@@ -7,8 +7,9 @@ use super::kernels::chosen;
 use super::page;
 use super::runs::{OtherBlocks, Run, usual};
 use super::table::{gain, markdown, plain, share};
+use super::told;
 use crate::interrupt::Interrupt;
-use crate::output::{print, print_json};
+
 use crate::shape::ShapeArgs;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -141,7 +142,7 @@ impl Blocks {
             let page = age::of_now(folder, &text(&report), &runs, &interrupt)?;
             page::write(folder, STUDY, &page, &[])?;
         }
-        if self.json { print_json(&report) } else { print(&tables(&report)) }
+        told(self.json, &report, tables)
     }
 
     /// By variant, kernel and size of blocks: a machine runs all kernels before the next is built.

@@ -14,9 +14,10 @@ use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, usual};
+use super::told;
 use super::workloads::{Workload, measured_set};
 use crate::interrupt::Interrupt;
-use crate::output::{ResultFile, print, print_json};
+use crate::output::ResultFile;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_check::{compaction, issues};
@@ -333,7 +334,7 @@ impl Compaction {
             let charts = charts.map(|(name, chart)| (name, chart(&report)));
             page::write(folder, STUDY, &age::of_now(folder, &tables::page(&report), &runs, &interrupt)?, &charts)?;
         }
-        if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
+        told(self.json, &report, tables::plain_text)
     }
 
     /// A machine runs all kernels before the next is built.

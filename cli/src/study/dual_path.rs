@@ -15,8 +15,9 @@ use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain, share};
+use super::told;
 use crate::interrupt::Interrupt;
-use crate::output::{ResultFile, print, print_json};
+use crate::output::ResultFile;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use heddle_check::model::Mechanism;
@@ -265,7 +266,7 @@ impl DualPath {
                 &[("", chart(&report))],
             )?;
         }
-        if self.json { print_json(&report) } else { print(&table(&report)) }
+        told(self.json, &report, table)
     }
 
     /// A machine runs all kernels before the next is built.

@@ -6,9 +6,10 @@ use super::kept::KeptArgs;
 use super::page;
 use super::runs::{self, Run};
 use super::table::{markdown, plain};
+use super::told;
 use crate::interrupt::Interrupt;
 use crate::mechanisms::mechanisms;
-use crate::output::{print, print_json};
+
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Error, Result};
 use clap::Args;
@@ -146,7 +147,7 @@ impl Locks {
             let page = age::of_now(folder, &text(&report), &runs, &interrupt)?;
             page::write(folder, STUDY, &page, &[])?;
         }
-        if self.json { print_json(&report) } else { print(&tables(&report)) }
+        told(self.json, &report, tables)
     }
 
     /// A machine runs all programs before the next is built.

@@ -8,9 +8,10 @@ use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, usual};
 use super::table::{markdown, plain, share};
+use super::told;
 use crate::interrupt::Interrupt;
 use crate::mechanisms::mechanisms;
-use crate::output::{print, print_json};
+
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -192,7 +193,7 @@ impl Mechanisms {
             let page = age::of_now(folder, &text(&report), &runs, &interrupt)?;
             page::write(folder, STUDY, &page, &[("", chart(&report))])?;
         }
-        if self.json { print_json(&report) } else { print(&tables(&report)) }
+        told(self.json, &report, tables)
     }
 
     /// A machine runs all kernels before the next is built.

@@ -7,8 +7,9 @@ use super::kernels::chosen;
 use super::page;
 use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain, share};
+use super::told;
 use crate::interrupt::Interrupt;
-use crate::output::{print, print_json};
+
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -216,7 +217,7 @@ impl Orders {
             let page = age::of_now(folder, &text(&report), &runs, &interrupt)?;
             page::write(folder, STUDY, &page, &[])?;
         }
-        if self.json { print_json(&report) } else { print(&tables(&report)) }
+        told(self.json, &report, tables)
     }
 
     /// A machine runs all kernels before the next is built.

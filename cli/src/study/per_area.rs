@@ -10,8 +10,9 @@ use super::kept::KeptArgs;
 use super::page;
 use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain, share};
+use super::told;
 use crate::interrupt::Interrupt;
-use crate::output::{print, print_json};
+
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_simt::Shape;
@@ -124,7 +125,7 @@ impl PerArea {
             let text = text(&report, &digest(&measured)?);
             page::write(folder, STUDY, &age::of_now(folder, &text, &runs, &interrupt)?, &[])?;
         }
-        if self.json { print_json(&report) } else { print(&tables(&report)) }
+        told(self.json, &report, tables)
     }
 
     fn area_file(&self) -> PathBuf {

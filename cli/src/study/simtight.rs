@@ -10,8 +10,9 @@ use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page as files;
 use super::runs::{Run, all, usual};
+use super::told;
 use crate::interrupt::Interrupt;
-use crate::output::{ResultFile, print, print_json};
+use crate::output::ResultFile;
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -217,7 +218,7 @@ impl Simtight {
                 &[("", chart(&report))],
             )?;
         }
-        if self.json { print_json(&report) } else { print(&table(&report)) }
+        told(self.json, &report, table)
     }
 
     pub fn runs(&self) -> Result<Vec<Run>> {

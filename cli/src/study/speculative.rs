@@ -13,8 +13,9 @@ use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
 use super::runs::Run;
+use super::told;
 use crate::interrupt::Interrupt;
-use crate::output::{print, print_json};
+
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -263,7 +264,7 @@ impl Speculative {
             let page = age::of_now(folder, &tables::page(&report), &self.runs()?, &interrupt)?;
             page::write(folder, STUDY, &page, &charts)?;
         }
-        if self.json { print_json(&report) } else { print(&tables::plain_text(&report)) }
+        told(self.json, &report, tables::plain_text)
     }
 
     /// All whose programs need no run before, and all kernels, which are looked at for regions.

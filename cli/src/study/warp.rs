@@ -6,8 +6,9 @@ use super::kept::KeptArgs;
 use super::page;
 use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain};
+use super::told;
 use crate::interrupt::Interrupt;
-use crate::output::{print, print_json};
+
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -134,7 +135,7 @@ impl Warp {
             let page = age::of_now(folder, &text(&report), &runs, &interrupt)?;
             page::write(folder, STUDY, &page, &[])?;
         }
-        if self.json { print_json(&report) } else { print(&tables(&report)) }
+        told(self.json, &report, tables)
     }
 
     /// By lanes, kernel and way.

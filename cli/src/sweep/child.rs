@@ -1,6 +1,7 @@
 //! A run of a sweep in a process of its own: this command, with `--json`.
 
 use super::command::Command;
+use super::store::Store;
 use crate::interrupt::{EXIT, Interrupt};
 use anyhow::{Context, Result};
 use heddle_testbench::machine::MachineError;
@@ -14,12 +15,14 @@ use std::time::Duration;
 
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// The result, or why there is none. An error is none of the command's.
-pub fn run(command: Command, words: &[String], interrupt: &Interrupt) -> Result<(Json, Option<String>)> {
+/// The result, or why there is none. An error is none of the command's. A study keeps its runs where results are, so that
+/// one that was ended goes on.
+pub fn run(command: Command, words: &[String], store: &Store, interrupt: &Interrupt) -> Result<(Json, Option<String>)> {
     let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let program = std::env::current_exe().context("cannot tell where this command is")?;
     let mut child = process::Command::new(program);
     let child = child.arg(command.name()).args(words).arg("--json").stdin(Stdio::null());
+    let child = if command == Command::Study { child.arg("--results").arg(store.folder()) } else { child };
     let mut child =
         child.stdout(out.try_clone()?).stderr(err.try_clone()?).spawn().context("cannot start a command")?;
     let status = wait(&mut child, interrupt)?;

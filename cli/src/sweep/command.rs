@@ -5,6 +5,7 @@ use super::file::Value;
 use crate::hash::Hash;
 use crate::report::Report;
 use crate::run::Run;
+use crate::study::Study;
 use crate::synth::Synth;
 use crate::target::Target;
 use crate::usage_line;
@@ -20,16 +21,22 @@ pub enum Command {
     Run,
     Hash,
     Synth,
+    /// An experiment, whole.
+    Study,
 }
 
 /// What options are called that are no names with dashes.
 const KERNEL: &str = "kernel";
+const STUDY: &str = "study";
+
+/// The study that has no results of its own to keep.
+const AREA: &str = "area";
 
 /// Options of the core that a result of `synth` must not leave to the board.
 const OF_A_BOARD: [&str; 2] = ["lanes", "warps"];
 
 impl Command {
-    pub const ALL: [Command; 3] = [Command::Run, Command::Hash, Command::Synth];
+    pub const ALL: [Command; 4] = [Command::Run, Command::Hash, Command::Synth, Command::Study];
 
     pub fn find(name: &str) -> Option<Command> {
         Command::ALL.into_iter().find(|command| command.name() == name)
@@ -40,17 +47,52 @@ impl Command {
             Command::Run => "run",
             Command::Hash => "hash",
             Command::Synth => "synth",
+            Command::Study => "study",
         }
     }
 
-    /// Its options, for a line without its name.
+    /// What comes first on its line, without a name: the first of these keys must be there.
+    fn positional(self) -> &'static [&'static str] {
+        match self {
+            Command::Run => &[KERNEL],
+            Command::Hash | Command::Synth => &[],
+            Command::Study => &[STUDY, KERNEL],
+        }
+    }
+
+    /// Its options, for a line without its name; of studies, each has its own.
     pub fn options(self) -> clap::Command {
         let command = clap::Command::new(self.name()).no_binary_name(true);
         match self {
             Command::Run => Run::augment_args(command),
             Command::Hash => Hash::augment_args(command),
             Command::Synth => Synth::augment_args(command),
+            Command::Study => Study::augment_args(command),
         }
+    }
+
+    /// Words with which a line with this option is whole, if it has the option; otherwise the line says what is wrong.
+    fn any_line_with(self, key: &str) -> Vec<String> {
+        let has = |command: &&clap::Command| command.get_arguments().any(|option| option.get_long() == Some(key));
+        match self {
+            Command::Run => vec!["gcd".into()],
+            Command::Hash | Command::Synth => Vec::new(),
+            Command::Study => {
+                let options = self.options();
+                let studies: Vec<&clap::Command> =
+                    options.get_subcommands().filter(|study| study.get_name() != AREA).collect();
+                let study = studies.iter().copied().find(has).or(studies.first().copied());
+                study.map(|study| study.get_name().to_string()).into_iter().collect()
+            }
+        }
+    }
+
+    /// Whether the option that a line of [`Command::any_line_with`] has takes a value; none if there is no such option.
+    fn takes_value(self, line: &[String], key: &str) -> Option<bool> {
+        let options = self.options();
+        let options = line.first().and_then(|name| options.find_subcommand(name)).unwrap_or(&options);
+        let option = options.get_arguments().find(|argument| argument.get_long() == Some(key));
+        option.map(|option| option.get_action().takes_values())
     }
 
     /// Whether it has a seed, which draws are.
@@ -64,6 +106,7 @@ impl Command {
             Command::Run => &["cycles", "thread_ipc", "simt_efficiency"],
             Command::Hash => &["hash"],
             Command::Synth => &["luts", "ff", "fmax_mhz"],
+            Command::Study => &["processor_seconds"],
         }
     }
 
@@ -86,7 +129,7 @@ impl Command {
                 serde_json::to_value(report).ok()
             }
             Command::Hash => Some(serde_json::json!({ "hash": "", "core": "" })),
-            Command::Synth => None,
+            Command::Synth | Command::Study => None,
         }
     }
 
@@ -102,6 +145,7 @@ impl Command {
             (Command::Hash, "all") | (Command::Synth, "core") => Some("the options of a core are lists here"),
             (Command::Hash | Command::Synth, "seed" | "memory-model" | "second-level") => Some("it is for simulations"),
             (Command::Synth, "list" | "again" | "bitstream") => Some("sweeps keep results only: use `heddle synth`"),
+            (Command::Study, "docs" | "results") => Some("sweeps keep results only: use `heddle study`"),
             (_, "help") => Some("it is no option of a run"),
             _ => None,
         }
@@ -109,12 +153,17 @@ impl Command {
 
     /// The words of a command line that has these options. Paths begin at a folder.
     pub fn words(self, combination: &Combination, folder: &Path) -> Vec<String> {
-        let (mut words, mut target) = (Vec::new(), Vec::new());
+        let mut words = Vec::new();
+        let values_of = |key: &&str| match combination.value(key) {
+            Some(Value::Words(values)) => values.clone(),
+            _ => Vec::new(),
+        };
+        let mut target: Vec<String> = self.positional().iter().flat_map(values_of).collect();
         for (key, value) in &combination.0 {
             match value {
                 Value::Flag(false) => {}
                 Value::Flag(true) => words.push(format!("--{key}")),
-                Value::Words(values) if self == Command::Run && key == KERNEL => target.clone_from(values),
+                Value::Words(_) if self.positional().contains(&key.as_str()) => {}
                 Value::Words(values) => words.extend(values.iter().map(|value| format!("--{key}={value}"))),
             }
         }
@@ -135,28 +184,31 @@ impl Command {
         if let Some(why) = self.refusal(key) {
             return Err(why.into());
         }
-        let is_target = self == Command::Run && key == KERNEL;
-        let any_target = (self == Command::Run && !is_target).then(|| "gcd".to_string());
-        let options = self.options();
-        let option = options.get_arguments().find(|argument| argument.get_long() == Some(key));
-        if option.is_none() && !is_target {
-            let line: Vec<String> = any_target.into_iter().chain([format!("--{key}")]).collect();
-            let why = self.parse(&line).err();
+        let positional = self.positional();
+        let (is_first, is_any) = (positional.first() == Some(&key), positional.contains(&key));
+        let rest = if is_first { Vec::new() } else { self.any_line_with(key) };
+        let with_rest = |words: Vec<String>| rest.iter().cloned().chain(words).collect::<Vec<String>>();
+        let takes_value = self.takes_value(&rest, key);
+        if takes_value.is_none() && !is_any {
+            let why = self.parse(&with_rest(vec![format!("--{key}")])).err();
             return Err(why.unwrap_or_else(|| format!("`heddle {}` has no such option", self.name())));
         }
-        let takes_value = option.is_none_or(|option| option.get_action().takes_values());
+        let takes_value = takes_value.unwrap_or(true);
         if let (Value::Flag(_), true) = (value, takes_value) {
             return Err("wanted is a value, not a flag; `on` and `off` stand in quotes".into());
         }
         let words = self.words(&Combination(vec![(key.into(), value.clone())]), folder);
         // A flag that is not set is checked as if it were.
         let words = if words.is_empty() { vec![format!("--{key}")] } else { words };
-        let line: Vec<String> = any_target.into_iter().chain(words).collect();
+        let line = with_rest(words);
         self.parse(&line).map(drop)?;
-        if is_target {
-            Target::find(&line[0]).map_err(|error| format!("{error:#}"))?;
+        match (self, is_first) {
+            (Command::Run, true) => Target::find(&line[0]).map(drop).map_err(|error| format!("{error:#}")),
+            (Command::Study, true) if line[0] == AREA => {
+                Err("it keeps its rows in a file of its own: sweep `synth`, or use `heddle study area`".into())
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// What clap makes of a command line.
@@ -170,6 +222,7 @@ impl Command {
         match self {
             Command::Run => lacks(&KERNEL).then(|| "`kernel` is missing: a built-in kernel or an ELF file".into()),
             Command::Hash => None,
+            Command::Study => lacks(&STUDY).then(|| "`study` is missing: `heddle study --help` names them".into()),
             Command::Synth => {
                 let lacking = OF_A_BOARD.iter().find(|key| lacks(key));
                 lacking.map(|key| format!("`{key}` is missing: without it the core is the board's usual one"))
@@ -242,6 +295,26 @@ mod tests {
     }
 
     #[test]
+    fn a_study_has_its_own_options() {
+        let check = |key: &str, value: &str| Command::Study.check(key, &words(value), Path::new(""));
+        for (key, value) in
+            [("study", "locks"), ("study", "per-area"), ("kernel", "gcd"), ("draws", "2"), ("warps", "8")]
+        {
+            assert_eq!(check(key, value), Ok(()), "{key}");
+        }
+        assert!(check("study", "lock").unwrap_err().starts_with("unrecognized subcommand 'lock'"));
+        assert!(check("study", "area").unwrap_err().contains("sweep `synth`"));
+        assert!(check("draws", "no").unwrap_err().starts_with("invalid value 'no' for '--draws <N>'"));
+        assert!(check("drows", "1").unwrap_err().starts_with("unexpected argument '--drows' found"));
+        assert_eq!(check("docs", "docs").unwrap_err(), "sweeps keep results only: use `heddle study`");
+        let options = combination(&[("kernel", words("gcd")), ("draws", words("1")), ("study", words("order"))]);
+        let line = Command::Study.words(&options, Path::new("sweeps"));
+        assert_eq!(line, ["order", "gcd", "--draws=1"]);
+        assert!(Command::Study.parse(&line).is_ok());
+        assert!(Command::Study.missing(&combination(&[])).unwrap().starts_with("`study` is missing"));
+    }
+
+    #[test]
     fn every_option_that_is_refused_is_there() {
         for (command, keys) in [
             (
@@ -253,11 +326,11 @@ mod tests {
             ),
             (Command::Hash, &["json", "all", "seed", "memory-model", "second-level"]),
             (Command::Synth, &["json", "core", "seed", "memory-model", "second-level", "list", "again", "bitstream"]),
+            (Command::Study, &["json", "docs", "results"]),
         ] {
             for key in keys {
                 assert!(command.refusal(key).is_some(), "{key}");
-                let options = command.options();
-                assert!(options.get_arguments().any(|argument| argument.get_long() == Some(key)), "{key}");
+                assert!(command.takes_value(&command.any_line_with(key), key).is_some(), "{key}");
             }
         }
     }

@@ -23,10 +23,19 @@ pub fn key(command: &str, design: &str, shape: &Shape, rest: &str, draw: Option<
 /// that keys stay when a command gets another option.
 pub fn rest(command: Command, matches: &ArgMatches) -> String {
     let of_the_core = ShapeArgs::augment_args(clap::Command::new("core"));
-    let mut left_out: BTreeSet<&str> = of_the_core.get_arguments().map(|argument| argument.get_id().as_str()).collect();
-    // The hash of the program has these; and how a result is written makes no difference.
-    left_out.extend(["target", "elf", "size", "json"]);
-    let options = command.options();
+    // How a result is written makes no difference.
+    let mut left_out = BTreeSet::from(["json"]);
+    // The hashes of the core and of the program have these; of a study, they are of many.
+    if command != Command::Study {
+        left_out.extend(of_the_core.get_arguments().map(|argument| argument.get_id().as_str()));
+        left_out.extend(["target", "elf", "size"]);
+    }
+    let all = command.options();
+    let (options, matches) = match matches.subcommand() {
+        Some((name, own)) => (all.find_subcommand(name).expect("it was parsed"), own),
+        None => (&all, matches),
+    };
+    let study = if command == Command::Study { format!("{}\n", options.get_name()) } else { String::new() };
     let mut arguments: Vec<&clap::Arg> =
         options.get_arguments().filter(|argument| !left_out.contains(argument.get_id().as_str())).collect();
     arguments.sort_by_key(|argument| argument.get_id());
@@ -36,7 +45,7 @@ pub fn rest(command: Command, matches: &ArgMatches) -> String {
         let is_usual = words == argument.get_default_values() || words == ["false"];
         (!is_usual).then(|| format!("{id}={words:?}\n"))
     };
-    arguments.into_iter().filter_map(text).collect()
+    study + &arguments.into_iter().filter_map(text).collect::<String>()
 }
 
 /// The hash of what is loaded, and of the names that drivers use.

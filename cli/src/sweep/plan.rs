@@ -8,6 +8,7 @@ use super::simulate::{Ready, Refusal};
 use crate::interrupt::Interrupt;
 use crate::run::Run;
 use crate::shape::{HardwareArgs, ShapeArgs};
+use crate::study::{Study, age};
 use anyhow::{Result, anyhow, bail};
 use clap::{ArgMatches, FromArgMatches};
 use heddle_check::synth::family::NEXTPNR;
@@ -65,6 +66,8 @@ pub struct Batch {
     /// Runs of the same machine have the same.
     machine: String,
     pub shape: Shape,
+    /// The study that is the batch's one run; its cores are many.
+    study: Option<Box<Study>>,
     /// The canonical hash of the hardware; empty until keys are asked for.
     pub design: String,
 }
@@ -74,8 +77,16 @@ impl Batch {
     pub fn module(&self, command: Command) -> Result<Arc<Module>> {
         Ok(match command {
             Command::Run => machine::design(&self.shape)?,
-            Command::Hash | Command::Synth => system(&self.shape).check()?.netlist,
+            Command::Hash | Command::Synth | Command::Study => system(&self.shape).check()?.netlist,
         })
+    }
+
+    /// The hash of what runs there: of the hardware, or of all cores and programs of a study.
+    fn hash(&self, command: Command) -> Result<String> {
+        match &self.study {
+            Some(study) => age::hash(&study.runs()?),
+            None => Ok(format!("{:016x}", canonical::hash(&self.module(command)?)?)),
+        }
     }
 }
 
@@ -129,7 +140,14 @@ impl Plan {
         let words = self.command.words(&combination, folder);
         let matches = self.command.parse(&words).map_err(wrong)?;
         let mut rest = key::rest(self.command, &matches);
+        let mut study = None;
         let planned = match self.command {
+            Command::Study => {
+                let own = Study::from_arg_matches(&matches)?;
+                let runs = own.runs().map_err(Refusal::Refused);
+                study = Some(Box::new(own));
+                runs.map(|_| (words.join(" "), Shape::default(), How::Child))
+            }
             Command::Run => Ready::new(Run::from_arg_matches(&matches)?).map(|ready| {
                 rest += &ready.program();
                 (ready.machine(), ready.shape.clone(), How::Here(Box::new(ready)))
@@ -143,7 +161,7 @@ impl Plan {
         };
         match planned {
             Ok((machine, shape, how)) => {
-                let batch = self.batch(machine, shape);
+                let batch = self.batch(machine, shape, study);
                 self.combinations.push(Planned { combination, words, how, batch, rest });
             }
             Err(Refusal::Refused(why)) => self.refused.push((combination, format!("{why:#}"))),
@@ -152,10 +170,10 @@ impl Plan {
         Ok(())
     }
 
-    fn batch(&mut self, machine: String, shape: Shape) -> usize {
+    fn batch(&mut self, machine: String, shape: Shape, study: Option<Box<Study>>) -> usize {
         let found = self.batches.iter().position(|batch| batch.machine == machine);
         found.unwrap_or_else(|| {
-            self.batches.push(Batch { machine, shape, design: String::new() });
+            self.batches.push(Batch { machine, shape, study, design: String::new() });
             self.batches.len() - 1
         })
     }
@@ -172,8 +190,7 @@ impl Plan {
             let mut hashes = Vec::new();
             while let Some(&batch) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
                 interrupt.or(Ok(()))?;
-                let hash = canonical::hash(&self.batches[batch].module(self.command)?)?;
-                hashes.push((batch, format!("{hash:016x}")));
+                hashes.push((batch, self.batches[batch].hash(self.command)?));
                 progress.inc(1);
             }
             Ok(hashes)

@@ -56,6 +56,10 @@ impl Store {
         fs::create_dir_all(&locks).with_context(|| format!("cannot write folder {}", self.folder.display()))
     }
 
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn locks(&self) -> PathBuf {
         self.folder.join(".locks")
     }

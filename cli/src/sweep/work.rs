@@ -158,7 +158,7 @@ impl Floor<'_> {
                 let design = self.design(planned.batch)?;
                 ready.run(planned.batch, &design, held, draw.unwrap_or(1), self.interrupt)?
             }
-            (How::Child, _) => child::run(self.plan.command, &planned.words, self.interrupt)?,
+            (How::Child, _) => child::run(self.plan.command, &planned.words, self.store, self.interrupt)?,
         };
         let record = Record {
             schema: SCHEMA,

@@ -193,8 +193,8 @@ fn mistakes_are_a_line_with_their_place_before_anything_runs() {
     let run = |options: &str| bad(&format!("command = \"run\"\n[options]\nkernel = \"gcd\"\n{options}\n"));
     assert_eq!(place.bad("sweep none.toml"), "cannot read none.toml: No such file or directory (os error 2)");
     assert_eq!(
-        bad("command = \"study\"\n[options]\na = 1\n"),
-        "s.toml:1: command = \"study\": wanted is one of run, hash, synth"
+        bad("command = \"profile\"\n[options]\na = 1\n"),
+        "s.toml:1: command = \"profile\": wanted is one of run, hash, synth, study"
     );
     assert!(run("lanes = [8, \"x\"]").starts_with("s.toml:4: lanes = \"x\": invalid value 'x' for '--lanes <N>'"));
     assert!(run("lines = 8").starts_with("s.toml:4: lines = 8: unexpected argument '--lines' found"));
@@ -259,6 +259,52 @@ fn the_examples_are_sweeps() {
     assert_eq!(names(table), names(text.split("\n\n").next().unwrap()));
     let shown = fs::read_to_string(&small).unwrap();
     assert!(page.contains(&shown), "docs/guide/sweep.md shows another file than small.toml");
+}
+
+/// The studies are a sweep, each with the options of its page; that of area keeps its rows in a file of its own.
+#[test]
+fn the_example_on_studies_has_the_command_of_every_page() {
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    let command = |entry: fs::DirEntry| {
+        let page = fs::read_to_string(entry.path()).ok()?;
+        let line = page.split_once("Written by `heddle study ")?.1.split_once('`')?.0;
+        line.strip_suffix(" --docs docs").map(String::from)
+    };
+    let pages = fs::read_dir(root.join("docs/studies")).unwrap();
+    let mut written: Vec<String> = pages.filter_map(|entry| command(entry.unwrap())).collect();
+    written.retain(|line| line != "area");
+    written.sort();
+    let file = root.join("examples/sweeps/studies.toml");
+    let listed = Place::new().good(&format!("sweep {} --dry-run --results none", file.display()));
+    let line = |combination: &str| combination.strip_prefix("study=").map(|line| line.replace(" draws=", " --draws "));
+    let mut swept: Vec<String> = listed.lines().filter_map(line).collect();
+    swept.sort();
+    assert_eq!(swept, written);
+}
+
+/// Its rows are those of the study alone, and what it ran is kept for the next time that it runs.
+#[test]
+fn a_study_is_swept() {
+    let options = "[options]\nstudy = \"simtight\"\nkernel = \"vecadd\"\nlanes = [2, 4]\nwarps = 1\n";
+    let place = with(&format!("command = \"study\"\n{options}"));
+    let text = place.good("sweep s.toml");
+    assert!(text.contains("processor_seconds") && text.contains("2 runs: 0 known, 2 run now"), "{text}");
+    let report: Value = serde_json::from_str(&place.good("sweep s.toml --json")).unwrap();
+    assert_eq!(report["computed"], 0);
+    let alone = "study simtight vecadd --lanes 4 --warps 1 --json";
+    let alone: Value = serde_json::from_str(&place.good(alone)).unwrap();
+    let swept = &report["rows"][1];
+    assert_eq!(swept["command"], "heddle study simtight vecadd --lanes=4 --warps=1");
+    assert_eq!(swept["result"]["rows"], alone["rows"]);
+    assert!(alone["processor_seconds"].as_f64().unwrap() > 0.0);
+    let kept = results(&place.path().join("s.results")).len();
+    assert_eq!(kept, 4, "two studies, and what they ran");
+    place.file("area.toml", format!("command = \"study\"\n{}", options.replace("simtight", "area")).as_bytes());
+    let error = String::from_utf8(place.run("sweep area.toml").stderr).unwrap();
+    assert!(
+        error.starts_with("error: area.toml:3: study = \"area\": it keeps its rows in a file of its own"),
+        "{error}"
+    );
 }
 
 /// The example has the study's variants, and each draw's figures are the same.
