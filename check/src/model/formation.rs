@@ -38,17 +38,24 @@ impl Formation {
 }
 
 impl Static {
-    /// The static warp is whole again, if all have come.
-    fn release(&mut self) -> Option<Warp> {
+    /// What goes on when all have come: the whole static warp. If it parted in a function, and returns of it lead to
+    /// several places, it is still parted, and its threads meet where the next function returns.
+    fn release(&mut self) -> Vec<Warp> {
         if self.barrier.is_none() || self.waiting.len() < self.live.len() {
-            return None;
+            return Vec::new();
         }
-        self.barrier = None;
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by_key(|thread| thread.hart);
-        let pc = waiting.first()?.pc;
-        assert!(waiting.iter().all(|thread| thread.pc == pc), "who waits at a warp barrier is in one place");
-        Some(Warp { harts: self.live.clone(), pc, whole: true, front: Front::default() })
+        let mut warps = by_pc(&waiting);
+        self.barrier = match &mut warps[..] {
+            [] => None,
+            [warp] => {
+                warp.whole = true;
+                None
+            }
+            _ => Some(Meeting { at: Reconvergence::Return, depth: waiting[0].depth }),
+        };
+        warps
     }
 }
 

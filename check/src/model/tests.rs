@@ -348,7 +348,7 @@ fn random_programs_are_right_however_they_are_subdivided() {
         let mut iss = Iss::new(&program, &shape).unwrap();
         iss.run_grid(random.grid(&shape)).map_err(|error| error.to_string())?;
         let right = iss.read(DATA, length).unwrap();
-        let mechanisms = [Mechanism::Stack, Mechanism::Formation].into_iter();
+        let mechanisms = [Mechanism::Stack, Mechanism::Formation, Mechanism::WarpBarriers].into_iter();
         for mechanism in mechanisms.chain(THRESHOLDS.map(Mechanism::Subdivision)) {
             let mut model = Model::new(&shape, &program, mechanism).unwrap();
             model.run_grid(random.grid(&shape)).map_err(|error| format!("{mechanism:?}: {error}"))?;

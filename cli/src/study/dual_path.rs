@@ -226,12 +226,11 @@ impl DualPath {
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
         let options = usual(self.core.shape.seed);
-        let results = draws::each_as(&runs, self.draws, &options, kept.as_ref(), &interrupt)?;
-        let sensitivity = if self.sensitivity || self.docs.is_some() {
-            variants::points(&kernels, &self.core(), self.draws, &options, kept.as_ref(), &interrupt)?
-        } else {
-            Vec::new()
-        };
+        let is_elsewhere = self.sensitivity || self.docs.is_some();
+        let elsewhere = if is_elsewhere { variants::elsewhere(&kernels, &self.core())? } else { Vec::new() };
+        let measured = |runs: &[Run]| draws::each_as(runs, self.draws, &options, kept.as_ref(), &interrupt);
+        let results = measured(&runs)?;
+        let sensitivity = if is_elsewhere { variants::points(&kernels, &measured(&elsewhere)?) } else { Vec::new() };
         let mut rows = Vec::new();
         for (&(kernel, _), results) in kernels.iter().zip(draws::by_program(&results, kernels.len())) {
             let drawn = |name: &str| &results[units.iter().position(|unit| unit.name == name).expect("it is a unit")];

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::{fs, io::Write, path::Path};
 
 use heddle_simt::isa;
@@ -45,6 +46,30 @@ fn every_kernel_is_right_with_any_number_of_threads() {
         }
         let _ = writeln!(std::io::stderr(), "instructions of {} by threads: {}", kernel.name, counts.join(", "));
     }
+}
+
+/// On the simulator threads come one after the other, so kernels that share work take somewhat more or fewer there.
+#[test]
+fn the_page_has_the_instructions_of_every_kernel() {
+    let page = include_str!("../../../docs/reference/programs.md");
+    let figures: HashMap<&str, f64> = page
+        .lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+            let [_, name, _, instructions, ..] = cells[..] else { return None };
+            Some((name.trim_matches('`'), instructions.strip_suffix(" k")?.parse().ok()?))
+        })
+        .collect();
+    let mut wrong = String::new();
+    for kernel in ALL {
+        let mut iss = iss(kernel, &complete(8, 8));
+        (kernel.drive)(&mut iss, 1).unwrap();
+        let (found, told) = (iss.executed() as f64 / 1e3, figures.get(kernel.name).copied().unwrap_or(0.0));
+        if (found - told).abs() > 0.5 + 0.02 * found {
+            wrong += &format!("{}: {found:.0} k, the page has {told} k\n", kernel.name);
+        }
+    }
+    assert!(wrong.is_empty(), "docs/reference/programs.md:\n{wrong}");
 }
 
 #[test]

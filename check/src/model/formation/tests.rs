@@ -82,3 +82,24 @@ fn a_static_warp_is_whole_again_when_all_have_come() {
     assert_eq!(outcome(threads(&[2], 0x80), &[], None), [(vec![0, 1, 2], 0x80, true)]);
     assert_eq!(outcome(threads(&[4, 5], 0x80), &[], None), [(vec![4, 5, 6, 7], 0x80, true)]);
 }
+
+#[test]
+fn a_static_warp_that_returns_to_several_places_meets_where_the_next_function_returns() {
+    let mut formation = Formation::new(4, 1, true);
+    let mut outcome = |going: &[(&[u32], u32, u32)]| {
+        let at = |&(harts, pc, depth): &(&[u32], u32, u32)| {
+            harts.iter().map(|&hart| Thread { hart, pc, depth, calls: 0 }).collect::<Vec<_>>()
+        };
+        let going = going.iter().flat_map(at).collect();
+        let warps = formation.outcome(&Outcome { going, ended: Vec::new(), next: 0x14, meets: None });
+        warps.into_iter().map(|(_, warp)| (warp.harts, warp.pc, warp.whole)).collect::<Vec<_>>()
+    };
+    assert_eq!(outcome(&[(&[0, 1, 2, 3], 0, 2)]), [(vec![0, 1, 2, 3], 0, true)]);
+    let parted = [(vec![0, 1], 0x10, false), (vec![2, 3], 0x20, false)];
+    assert_eq!(outcome(&[(&[0, 1], 0x10, 2), (&[2, 3], 0x20, 2)]), parted);
+    assert_eq!(outcome(&[(&[0, 1], 0x80, 1)]), []);
+    let still = [(vec![0, 1], 0x80, false), (vec![2, 3], 0x84, false)];
+    assert_eq!(outcome(&[(&[2, 3], 0x84, 1)]), still);
+    assert_eq!(outcome(&[(&[0, 1], 0x90, 0)]), []);
+    assert_eq!(outcome(&[(&[2, 3], 0x90, 0)]), [(vec![0, 1, 2, 3], 0x90, true)]);
+}

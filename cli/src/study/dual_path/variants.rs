@@ -4,18 +4,15 @@ use super::rows::{INTERLEAVABLE, OTHERS, of_draws};
 use super::{
     CONSTRAINED, CORES, DUAL_PATH, Figures, KERNELS, NONE, Report, Row, STACK, Studied, kernels, mean_text, of,
 };
-use crate::interrupt::Interrupt;
 use crate::shape::ShapeArgs;
 use crate::study::core::CoreArgs;
-use crate::study::draws::{self, DrawsArgs, Gain};
-use crate::study::kept::Kept;
+use crate::study::draws::{self, Drawn, Gain};
 use crate::study::runs::Run;
 use crate::study::table::{gain, share};
 use crate::study::workloads::{self, Line, Workload};
 use anyhow::Result;
 use heddle_simt::{Cache, Divergence, Timing};
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::MachineOptions;
 use serde::Serialize;
 
 /// What the paper's text has of variants, over its dual path: constrained is 11.7 % above the stack and dual path 14.9 %
@@ -163,15 +160,8 @@ fn cores() -> impl Iterator<Item = (u32, u32, u32)> {
     WARPS.into_iter().flat_map(of)
 }
 
-/// Every kernel on every combination.
-pub fn points(
-    chosen: &[(&'static Studied, &'static Kernel)],
-    args: &CoreArgs,
-    draws: DrawsArgs,
-    options: &MachineOptions,
-    kept: Option<&Kept>,
-    interrupt: &Interrupt,
-) -> Result<Vec<Point>> {
+/// The chosen kernels on both units of the [cores](cores) elsewhere. An error is that of a core that cannot be.
+pub fn elsewhere(chosen: &[(&'static Studied, &'static Kernel)], args: &CoreArgs) -> Result<Vec<Run>> {
     let usual = args.shape(Divergence::STACK, WARPS[0])?.cache;
     let shape = |(warps, latency, size), divergence| {
         let cache = usual.map(|cache| Cache { size, ..cache });
@@ -186,7 +176,11 @@ pub fn points(
             runs.extend(chosen.iter().map(|&(_, kernel)| Run::new(kernel, shape.clone())));
         }
     }
-    let results = draws::each_as(&runs, draws, options, kept, interrupt)?;
+    Ok(runs)
+}
+
+/// What the kernels gain on each, of what came of [these runs](elsewhere).
+pub fn points(chosen: &[(&'static Studied, &'static Kernel)], results: &[Drawn]) -> Vec<Point> {
     let mut points = Vec::new();
     for ((warps, latency, cache), results) in cores().zip(results.chunks(2 * chosen.len())) {
         for (&(studied, _), units) in chosen.iter().zip(draws::by_program(results, chosen.len())) {
@@ -198,7 +192,7 @@ pub fn points(
             points.push(Point { kernel: studied.name, warps, latency, cache, gain, failed });
         }
     }
-    Ok(points)
+    points
 }
 
 /// A column a core, a line a kernel.
