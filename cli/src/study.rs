@@ -31,13 +31,14 @@ use clap::{Args, Subcommand};
 use runs::Run;
 use rustix::time::ClockId;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// A study's report, and what it took.
 #[derive(Serialize)]
 struct Told<'a, R> {
     #[serde(flatten)]
     report: &'a R,
-    /// Of this process, all its threads: what was kept before is not in it.
+    /// Of this process, all its threads: neither what was kept before is in it, nor the C compiler.
     processor_seconds: f64,
 }
 
@@ -106,6 +107,14 @@ impl Study {
             What::Area(study) => study.run(),
             What::PerArea(study) => study.run(),
             What::Blocks(study) => study.run(),
+        }
+    }
+
+    /// Files that figures come from, too.
+    pub fn files(&self) -> Vec<PathBuf> {
+        match &self.what {
+            What::PerArea(study) => vec![study.area_file()],
+            _ => Vec::new(),
         }
     }
 

@@ -28,6 +28,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{ResultFile, print, print_json};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use command::Command;
 use file::File;
 use plan::Plan;
 use serde::Serialize;
@@ -65,7 +66,7 @@ pub struct Sweep {
     /// Where results are [default: FILE.results, beside FILE.toml]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
-    /// Runs at a time [default: as many as there are processors]
+    /// Runs at a time [default: as many as there are processors; one study, which takes all of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     jobs: Option<u32>,
     /// Run also what is known to fail
@@ -113,10 +114,14 @@ impl Sweep {
         let name = self.file.display().to_string();
         let file = File::read(&self.file)?;
         let interrupt = Interrupt::catch()?;
-        let threads = thread::available_parallelism().map_or(1, |n| n.get());
-        let threads = self.jobs.map_or(threads, |jobs| jobs as usize);
         let folder = self.paths.clone().unwrap_or_else(|| command::folder_of(&self.file));
         let mut plan = Plan::new(&name, &file, &folder)?;
+        // A study takes all processors by itself.
+        let threads = match plan.command {
+            Command::Study => 1,
+            _ => thread::available_parallelism().map_or(1, |n| n.get()),
+        };
+        let threads = self.jobs.map_or(threads, |jobs| jobs as usize);
         plan.end_at(&interrupt);
         let table = Table::new(&name, &file, plan.command)?;
         let results = self.results.clone().unwrap_or_else(|| self.file.with_extension("results"));
@@ -129,6 +134,7 @@ impl Sweep {
                 self.results.as_deref(),
                 pieces,
                 self.batch_runs,
+                plan.command,
             );
         }
         let jobs = match self.batch {

@@ -7,9 +7,9 @@
 //!
 //! With *warp barriers*, a static warp stays whole until it comes to a branch that parts it. From there on its threads
 //! join others whose static warps have parted, up to where that branch's threads reconverge: there each waits until all
-//! that live have come, and the warp is whole again.
+//! that live have come, and the warp is whole again, unless they returned to several places.
 
-use super::policy::{Front, Meeting, Outcome, Policy, Thread, Warp, by_pc};
+use super::policy::{Meeting, Outcome, Policy, Thread, Warp, by_pc};
 use heddle_testbench::reconverge::Reconvergence;
 
 /// A static warp.

@@ -36,7 +36,7 @@ use std::time::Duration;
 
 /// Cycles per second of several runs of one core, one after the other and side by side in one engine.
 ///
-/// Run n has the inputs of seed n. Side by side, the core is there once for each run, and the engine computes a value of
+/// Run n has the inputs of seed n, unless all are to have the same. Side by side, the core is there once for each run, and the engine computes a value of
 /// all runs with one vector instruction. Results are checked, and the cycle at which the last run ends. Figures are of
 /// processor time, the best of several rounds, and count the cycles of all runs up to the end of each.
 #[derive(Args)]
@@ -73,6 +73,8 @@ struct Row {
     kernel: String,
     engine: String,
     runs: u32,
+    /// All runs have the inputs of seed 1.
+    same_inputs: bool,
     /// Of all runs.
     cycles: u64,
     /// One run after the other.
@@ -166,6 +168,7 @@ impl Bench {
             kernel: target.name.clone(),
             engine: name(self.level),
             runs: batch.runs,
+            same_inputs: batch.same_inputs,
             cycles,
             single_cycles_per_second: alone,
             batch_cycles_per_second: together,
@@ -395,14 +398,14 @@ fn table(rows: &[Row]) -> String {
     let mut text = String::new();
     let mut line = |[kernel, engine, runs, cycles, single, batch, gain, compile]: [&str; 8]| {
         let _ =
-            writeln!(text, "{kernel:<12}{engine:<16}{runs:>5}{cycles:>9}{single:>14}{batch:>18}{gain:>8}{compile:>11}");
+            writeln!(text, "{kernel:<12}{engine:<16}{runs:>9}{cycles:>9}{single:>14}{batch:>18}{gain:>8}{compile:>11}");
     };
     line(["kernel", "engine", "runs", "cycles", "one by one/s", "side by side/s", "gain", "compile"]);
     for row in rows {
         line([
             &row.kernel,
             &row.engine,
-            &row.runs.to_string(),
+            &format!("{}{}", row.runs, if row.same_inputs { " alike" } else { "" }),
             &si(row.cycles as f64),
             &si(row.single_cycles_per_second),
             &si(row.batch_cycles_per_second),
@@ -433,6 +436,9 @@ mod tests {
         let mut bench = Bench::new(&batch, &shape, OptLevel::Tables, &target).unwrap();
         let row = bench.row(&batch, &shape, &target).unwrap();
         assert!(row.cycles > 0 && row.gain > 0.0);
+        let alike = bench.row(&Batch { same_inputs: true, ..batch }, &shape, &target).unwrap();
+        let alone = bench.single(&target, 1).unwrap().cycles;
+        assert_eq!((alike.cycles, row.cycles == alike.cycles), (3 * alone, false));
         assert_eq!(table(&[row]).lines().count(), 2);
     }
 

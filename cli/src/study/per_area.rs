@@ -128,7 +128,8 @@ impl PerArea {
         told(self.json, &report, tables)
     }
 
-    fn area_file(&self) -> PathBuf {
+    /// What `heddle study area` has found.
+    pub fn area_file(&self) -> PathBuf {
         let of = |docs: &Path| docs.join(RESULTS);
         self.area.clone().unwrap_or_else(|| of(self.docs.as_deref().unwrap_or(Path::new("docs"))))
     }

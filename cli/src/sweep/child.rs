@@ -15,8 +15,8 @@ use std::time::Duration;
 
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// The result, or why there is none. An error is none of the command's. A study keeps its runs where results are, so that
-/// one that was ended goes on.
+/// The result, or why there is none. An error is none of the command's. A study keeps runs of its cores where results are,
+/// so that one that was ended goes on.
 pub fn run(command: Command, words: &[String], store: &Store, interrupt: &Interrupt) -> Result<(Json, Option<String>)> {
     let (mut out, mut err) = (tempfile::tempfile()?, tempfile::tempfile()?);
     let program = std::env::current_exe().context("cannot tell where this command is")?;

@@ -11,6 +11,7 @@ use crate::target::Target;
 use crate::usage_line;
 use clap::{ArgMatches, Args};
 use heddle_simt::Shape;
+use heddle_testbench::kernels::find;
 use heddle_testbench::machine::{CacheVisits, Compactions, Convergence, Prediction, SecondLevelVisits, Summary};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -145,7 +146,9 @@ impl Command {
             (Command::Hash, "all") | (Command::Synth, "core") => Some("the options of a core are lists here"),
             (Command::Hash | Command::Synth, "seed" | "memory-model" | "second-level") => Some("it is for simulations"),
             (Command::Synth, "list" | "again" | "bitstream") => Some("sweeps keep results only: use `heddle synth`"),
-            (Command::Study, "docs" | "results") => Some("sweeps keep results only: use `heddle study`"),
+            (Command::Study, "docs" | "results" | "svg" | "decisions" | "cycles") => {
+                Some("sweeps keep results only: use `heddle study`")
+            }
             (_, "help") => Some("it is no option of a run"),
             _ => None,
         }
@@ -170,9 +173,14 @@ impl Command {
         let is_file = |word: &str| [".elf", ".toml", ".c", ".S", ".s"].iter().any(|end| word.ends_with(end));
         let is_path = |word: &str| word.contains('/') || is_file(word);
         let from = |word: &str| folder.join(word).display().to_string();
+        let file = match self {
+            Command::Run => "--elf=",
+            Command::Study => "--area=",
+            Command::Hash | Command::Synth => "",
+        };
         for word in &mut words {
-            if let Some(path) = word.strip_prefix("--elf=").filter(|_| self == Command::Run) {
-                *word = format!("--elf={}", from(path));
+            if let Some(path) = word.strip_prefix(file).filter(|_| !file.is_empty()) {
+                *word = format!("{file}{}", from(path));
             }
         }
         target.iter_mut().filter(|word| is_path(word)).for_each(|word| *word = from(word));
@@ -207,6 +215,10 @@ impl Command {
             (Command::Study, true) if line[0] == AREA => {
                 Err("it keeps its rows in a file of its own: sweep `synth`, or use `heddle study area`".into())
             }
+            (Command::Study, false) if key == KERNEL => {
+                let names = &line[rest.len()..];
+                names.iter().try_for_each(|name| find(name).map(drop).map_err(|error| error.to_string()))
+            }
             _ => Ok(()),
         }
     }
@@ -216,13 +228,24 @@ impl Command {
         self.options().try_get_matches_from(words).map_err(|error| usage_line(&error))
     }
 
-    /// What is missing in a combination that clap would not miss.
+    /// An option that the study takes, since its cores have it, and sets by itself.
+    fn overridden(self, combination: &Combination) -> Option<String> {
+        let Some(Value::Words(study)) = combination.value(STUDY) else { return None };
+        let options = self.options();
+        let study = options.find_subcommand(study.first()?)?;
+        let is_hidden = |key: &str| study.get_arguments().any(|o| o.get_long() == Some(key) && o.is_hide_set());
+        let (key, _) = combination.0.iter().find(|(key, _)| is_hidden(key))?;
+        Some(format!("{key}: the study compares cores that differ in it, or needs one"))
+    }
+
+    /// What is wrong with a combination that clap would not tell, such as that something is missing.
     pub fn missing(self, combination: &Combination) -> Option<String> {
         let lacks = |key: &&str| combination.value(key).is_none();
         match self {
             Command::Run => lacks(&KERNEL).then(|| "`kernel` is missing: a built-in kernel or an ELF file".into()),
             Command::Hash => None,
-            Command::Study => lacks(&STUDY).then(|| "`study` is missing: `heddle study --help` names them".into()),
+            Command::Study if lacks(&STUDY) => Some("`study` is missing: `heddle study --help` names them".into()),
+            Command::Study => self.overridden(combination),
             Command::Synth => {
                 let lacking = OF_A_BOARD.iter().find(|key| lacks(key));
                 lacking.map(|key| format!("`{key}` is missing: without it the core is the board's usual one"))
@@ -307,6 +330,11 @@ mod tests {
         assert!(check("draws", "no").unwrap_err().starts_with("invalid value 'no' for '--draws <N>'"));
         assert!(check("drows", "1").unwrap_err().starts_with("unexpected argument '--drows' found"));
         assert_eq!(check("docs", "docs").unwrap_err(), "sweeps keep results only: use `heddle study`");
+        assert_eq!(check("kernel", "gccd").unwrap_err(), "no kernel is called `gccd`; did you mean `gcd`?");
+        let files = combination(&[("study", words("per-area")), ("area", words("a.json"))]);
+        assert_eq!(Command::Study.words(&files, Path::new("sweeps")), ["per-area", "--area=sweeps/a.json"]);
+        let set = combination(&[("study", words("order")), ("divergence", words("stack"))]);
+        assert!(Command::Study.missing(&set).unwrap().starts_with("divergence: the study compares"));
         let options = combination(&[("kernel", words("gcd")), ("draws", words("1")), ("study", words("order"))]);
         let line = Command::Study.words(&options, Path::new("sweeps"));
         assert_eq!(line, ["order", "gcd", "--draws=1"]);
@@ -326,7 +354,7 @@ mod tests {
             ),
             (Command::Hash, &["json", "all", "seed", "memory-model", "second-level"]),
             (Command::Synth, &["json", "core", "seed", "memory-model", "second-level", "list", "again", "bitstream"]),
-            (Command::Study, &["json", "docs", "results"]),
+            (Command::Study, &["json", "docs", "results", "svg", "decisions", "cycles"]),
         ] {
             for key in keys {
                 assert!(command.refusal(key).is_some(), "{key}");

@@ -9,7 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::run::Run;
 use crate::shape::{HardwareArgs, ShapeArgs};
 use crate::study::{Study, age};
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, FromArgMatches};
 use heddle_check::synth::family::NEXTPNR;
 use heddle_check::synth::tools::YOSYS;
@@ -20,10 +20,11 @@ use heddle_simt::system::system;
 use heddle_testbench::machine;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::{BTreeSet, HashSet};
+use std::fs;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, ScopedJoinHandle};
 
 pub struct Plan {
@@ -84,7 +85,7 @@ impl Batch {
     /// The hash of what runs there: of the hardware, or of all cores and programs of a study.
     fn hash(&self, command: Command) -> Result<String> {
         match &self.study {
-            Some(study) => age::hash(&study.runs()?),
+            Some(study) => Ok(format!("{}-{}", age::hash(&study.runs()?)?, beside(study)?)),
             None => Ok(format!("{:016x}", canonical::hash(&self.module(command)?)?)),
         }
     }
@@ -225,6 +226,30 @@ impl Plan {
     }
 }
 
+/// The hash of what a study's figures come from beside cores and programs: this program, which has its variants and the
+/// cycle model, and files.
+fn beside(study: &Study) -> Result<String> {
+    static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
+    let program = match PROGRAM.get() {
+        Some(program) => program,
+        None => {
+            let path = std::env::current_exe().context("cannot tell where this command is")?;
+            let digest = md5::compute(read(&path)?).to_vec();
+            PROGRAM.get_or_init(|| digest)
+        }
+    };
+    let mut all = md5::Context::new();
+    all.consume(program);
+    for file in study.files() {
+        all.consume(read(&file)?);
+    }
+    Ok(format!("{:x}", all.finalize()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
 fn command(name: &str, file: &File) -> Result<Command> {
     Command::find(&file.command.it).ok_or_else(|| {
         let all = Command::ALL.map(Command::name).join(", ");
@@ -300,6 +325,24 @@ mod tests {
         let plan = plan("command = \"synth\"\n[options]\nlanes = 1\nwarps = 1\n").unwrap();
         let rest = &plan.combinations[0].rest;
         assert!(rest.contains(&YOSYS.title()) && rest.contains(NEXTPNR), "{rest}");
+    }
+
+    #[test]
+    fn a_study_is_of_its_files_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "command = \"study\"\n[options]\nstudy = \"per-area\"\narea = \"area.json\"\n";
+        let beside = || {
+            let plan = Plan::new("s.toml", &File::parse("s.toml", text).unwrap(), folder.path()).unwrap();
+            beside(plan.batches[0].study.as_ref().unwrap())
+        };
+        let missing = beside().unwrap_err().to_string();
+        assert!(missing.starts_with("cannot read ") && missing.ends_with("area.json"), "{missing}");
+        let of = |content: &str| {
+            fs::write(folder.path().join("area.json"), content).unwrap();
+            beside().unwrap()
+        };
+        assert_eq!(of("[]"), of("[]"));
+        assert_ne!(of("[]"), of("[ ]"));
     }
 
     #[test]

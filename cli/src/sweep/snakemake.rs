@@ -1,5 +1,6 @@
 //! A workflow for Snakemake, whose executors take it to a cluster: a job a piece of the sweep, and one for the table.
 
+use super::command::Command;
 use super::whole;
 use crate::folder::write_files;
 use anyhow::{Context, Result};
@@ -14,6 +15,7 @@ pub fn write(
     results: Option<&Path>,
     pieces: usize,
     batch_runs: u32,
+    command: Command,
 ) -> Result<()> {
     let program = std::env::current_exe().context("cannot tell where this command is")?;
     let results = results.map_or_else(|| Ok(PathBuf::from("results")), std::path::absolute)?;
@@ -22,6 +24,7 @@ pub fn write(
         .replace("{program}", &quoted(&program))
         .replace("{paths}", &quoted(&whole(paths)?))
         .replace("{results}", &quoted(&results))
+        .replace("{threads_of_a_piece}", if command == Command::Study { "workflow.cores" } else { "1" })
         .replace("{pieces}", &pieces.to_string())
         .replace("{batch_runs}", &batch_runs.to_string());
     let sweep = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;

@@ -13,7 +13,8 @@ use std::collections::HashMap;
 /// How long the computations are that are found to be the same in every lane where one value is made of many.
 const UNIFIED_DEPTH: u32 = 6;
 
-/// Lanes of which one instruction packs a bit each: up to so many, bits are packed, and copied from there.
+/// Up to so many lanes, a bit in each is packed by one instruction, and copied from there; with more, copies of it in its own
+/// lane are cheaper.
 const PACKED_AT_ONCE: u32 = 8;
 
 pub struct Builder {

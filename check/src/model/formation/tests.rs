@@ -1,3 +1,4 @@
+use super::super::policy::Front;
 use super::*;
 
 fn warp(pc: u32, harts: &[u32]) -> Warp {

@@ -65,10 +65,10 @@ impl Builder {
                 if !values.iter().all(alike) {
                     return None;
                 }
-                let columns = match self.common_operand(values) {
-                    Some(columns) => columns,
-                    None => (0..count).map(|k| values.iter().map(|&v| self.args(v)[k]).collect()).collect(),
-                };
+                let given: Vec<Vec<Id>> =
+                    (0..count).map(|k| values.iter().map(|&v| self.args(v)[k]).collect()).collect();
+                let has_common = given.iter().any(|column| column.iter().all(|&v| v == column[0]));
+                let columns = if has_common { given } else { self.common_operand(values).unwrap_or(given) };
                 let same_widths = |column: &Vec<Id>| column.iter().all(|&v| self.width(v) == self.width(column[0]));
                 if !columns.iter().all(same_widths) {
                     return None;
@@ -105,8 +105,8 @@ impl Builder {
         Some(vec![vec![common; values.len()], values.iter().map(other).collect()])
     }
 
-    /// Packed bits, of which the k-th is bit k of all lanes of one value, each one's alone where its amount of a shift says:
-    /// lane by lane, which of them has the bit.
+    /// Values of which the k-th has, packed, bit k of `1 << amount` in every lane: bit j of lane k of the result is on where
+    /// the amount in lane j is k.
     fn transposed(&mut self, values: &[Id]) -> Option<Id> {
         let bit = self.args(values[0])[0];
         let Op::Slice(_) = self.op(bit) else { return None };
