@@ -327,6 +327,24 @@ mod tests {
         assert!(rest.contains(&YOSYS.title()) && rest.contains(NEXTPNR), "{rest}");
     }
 
+    /// Each with the options of its page; that of area keeps its rows in a file of its own.
+    #[test]
+    fn the_example_on_studies_has_the_command_of_every_page() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        let page = |name: &&str| fs::read_to_string(root.join("docs").join(name)).unwrap();
+        let written: BTreeSet<String> = age::PAGES.iter().map(|name| age::command(&page(&name))).collect();
+        let path = root.join("examples/sweeps/studies.toml");
+        let file = File::parse("studies.toml", &fs::read_to_string(&path).unwrap()).unwrap();
+        let plan = Plan::new("studies.toml", &file, path.parent().unwrap()).unwrap();
+        let line = |planned: &Planned| {
+            // The page's command finds the file from the project's folder.
+            let words = planned.words.iter().filter(|word| !word.starts_with("--area="));
+            let words: Vec<String> = words.map(|word| word.replace("=", " ")).collect();
+            format!("heddle study {} --docs docs", words.join(" "))
+        };
+        assert_eq!(plan.combinations.iter().map(line).collect::<BTreeSet<_>>(), written);
+    }
+
     #[test]
     fn a_study_is_of_its_files_too() {
         let folder = tempfile::tempdir().unwrap();

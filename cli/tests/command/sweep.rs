@@ -240,7 +240,7 @@ fn the_examples_are_sweeps() {
     let mut count = 0;
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
-        // Studies have many cores, and a test of their own below.
+        // Studies have many cores, whose hashes take long; a unit test reads them.
         if path.extension().is_some_and(|extension| extension == "toml") && !path.ends_with("studies.toml") {
             let listed = place.good(&format!("sweep {} --dry-run --results none", path.display()));
             assert!(listed.contains(" known, "), "{listed}");
@@ -260,31 +260,6 @@ fn the_examples_are_sweeps() {
     assert_eq!(names(table), names(text.split("\n\n").next().unwrap()));
     let shown = fs::read_to_string(&small).unwrap();
     assert!(page.contains(&shown), "docs/guide/sweep.md shows another file than small.toml");
-}
-
-/// The studies are a sweep, each with the options of its page; that of area keeps its rows in a file of its own.
-#[test]
-fn the_example_on_studies_has_the_command_of_every_page() {
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    let command = |entry: fs::DirEntry| {
-        let page = fs::read_to_string(entry.path()).ok()?;
-        let line = page.split_once("Written by `heddle study ")?.1.split_once('`')?.0;
-        line.strip_suffix(" --docs docs").map(String::from)
-    };
-    let pages = fs::read_dir(root.join("docs/studies")).unwrap();
-    let mut written: Vec<String> = pages.filter_map(|entry| command(entry.unwrap())).collect();
-    written.retain(|line| line != "area");
-    written.sort();
-    let file = root.join("examples/sweeps/studies.toml");
-    let listed = Place::new().good(&format!("sweep {} --dry-run --results none", file.display()));
-    let line = |combination: &str| {
-        let line = combination.strip_prefix("study=")?.replace(" draws=", " --draws ");
-        // A path from the file's folder to what the page's command finds from the project's.
-        Some(line.replace(" area=../../docs/studies/area.json", ""))
-    };
-    let mut swept: Vec<String> = listed.lines().filter_map(line).collect();
-    swept.sort();
-    assert_eq!(swept, written);
 }
 
 /// Its rows are those of the study alone, and what it ran is kept for the next time that it runs.
