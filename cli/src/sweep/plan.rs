@@ -332,7 +332,7 @@ mod tests {
     fn the_example_on_studies_has_the_command_of_every_page() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let page = |name: &&str| fs::read_to_string(root.join("docs").join(name)).unwrap();
-        let written: BTreeSet<String> = age::PAGES.iter().map(|name| age::command(&page(&name))).collect();
+        let written: BTreeSet<String> = age::PAGES.iter().map(|name| age::command(&page(name))).collect();
         let path = root.join("examples/sweeps/studies.toml");
         let file = File::parse("studies.toml", &fs::read_to_string(&path).unwrap()).unwrap();
         let plan = Plan::new("studies.toml", &file, path.parent().unwrap()).unwrap();
