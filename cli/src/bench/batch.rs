@@ -36,9 +36,10 @@ use std::time::Duration;
 
 /// Cycles per second of several runs of one core, one after the other and side by side in one engine.
 ///
-/// Run n has the inputs of seed n, unless all are to have the same. Side by side, the core is there once for each run, and the engine computes a value of
-/// all runs with one vector instruction. Results are checked, and the cycle at which the last run ends. Figures are of
-/// processor time, the best of several rounds, and count the cycles of all runs up to the end of each.
+/// Run n has the inputs of seed n, unless all are to have the same. Side by side, the core is there once for each run,
+/// and the engine computes a value of all runs with one vector instruction. Results are checked, and the cycle at which
+/// the last run ends. Figures are of processor time, the best of several rounds, and count the cycles of all runs up to
+/// the end of each.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle bench batch                                    three kernels, 8 runs, on 8 lanes and 8 warps

@@ -9,7 +9,6 @@ use super::runs::{OtherBlocks, Run, usual};
 use super::table::{gain, markdown, plain, share};
 use super::told;
 use crate::interrupt::Interrupt;
-
 use crate::shape::ShapeArgs;
 use anyhow::{Result, bail};
 use clap::Args;

@@ -9,7 +9,6 @@ use super::table::{markdown, plain};
 use super::told;
 use crate::interrupt::Interrupt;
 use crate::mechanisms::mechanisms;
-
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Error, Result};
 use clap::Args;

@@ -11,7 +11,6 @@ use super::table::{markdown, plain, share};
 use super::told;
 use crate::interrupt::Interrupt;
 use crate::mechanisms::mechanisms;
-
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;

@@ -9,7 +9,6 @@ use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain, share};
 use super::told;
 use crate::interrupt::Interrupt;
-
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;

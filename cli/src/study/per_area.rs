@@ -12,7 +12,6 @@ use super::runs::{Run, usual};
 use super::table::{gain, markdown, plain, share};
 use super::told;
 use crate::interrupt::Interrupt;
-
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_simt::Shape;

@@ -15,7 +15,6 @@ use super::page;
 use super::runs::Run;
 use super::told;
 use crate::interrupt::Interrupt;
-
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;

@@ -31,11 +31,10 @@ pub fn rest(command: Command, matches: &ArgMatches) -> String {
         left_out.extend(["target", "elf", "size"]);
     }
     let all = command.options();
-    let (options, matches) = match matches.subcommand() {
-        Some((name, own)) => (all.find_subcommand(name).expect("it was parsed"), own),
-        None => (&all, matches),
+    let (study, options, matches) = match matches.subcommand() {
+        Some((name, own)) => (format!("{name}\n"), all.find_subcommand(name).expect("it was parsed"), own),
+        None => (String::new(), &all, matches),
     };
-    let study = if command == Command::Study { format!("{}\n", options.get_name()) } else { String::new() };
     let mut arguments: Vec<&clap::Arg> =
         options.get_arguments().filter(|argument| !left_out.contains(argument.get_id().as_str())).collect();
     arguments.sort_by_key(|argument| argument.get_id());

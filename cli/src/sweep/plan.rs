@@ -8,7 +8,7 @@ use super::simulate::{Ready, Refusal};
 use crate::interrupt::Interrupt;
 use crate::run::Run;
 use crate::shape::{HardwareArgs, ShapeArgs};
-use crate::study::{Study, age};
+use crate::study::{self, Study, age};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, FromArgMatches};
 use heddle_check::synth::family::NEXTPNR;
@@ -22,7 +22,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, ScopedJoinHandle};
@@ -67,10 +67,16 @@ pub struct Batch {
     /// Runs of the same machine have the same.
     machine: String,
     pub shape: Shape,
-    /// The study that is the batch's one run; its cores are many.
-    study: Option<Box<Study>>,
+    /// What the study comes from that is the batch's one run; its cores are many.
+    study: Option<Studied>,
     /// The canonical hash of the hardware; empty until keys are asked for.
     pub design: String,
+}
+
+/// What the figures of a study come from.
+struct Studied {
+    runs: Vec<study::runs::Run>,
+    files: Vec<PathBuf>,
 }
 
 impl Batch {
@@ -85,7 +91,7 @@ impl Batch {
     /// The hash of what runs there: of the hardware, or of all cores and programs of a study.
     fn hash(&self, command: Command) -> Result<String> {
         match &self.study {
-            Some(study) => Ok(format!("{}-{}", age::hash(&study.runs()?)?, beside(study)?)),
+            Some(Studied { runs, files }) => Ok(format!("{}-{}", age::hash(runs)?, beside(files)?)),
             None => Ok(format!("{:016x}", canonical::hash(&self.module(command)?)?)),
         }
     }
@@ -141,13 +147,14 @@ impl Plan {
         let words = self.command.words(&combination, folder);
         let matches = self.command.parse(&words).map_err(wrong)?;
         let mut rest = key::rest(self.command, &matches);
-        let mut study = None;
+        let mut studied = None;
         let planned = match self.command {
             Command::Study => {
                 let own = Study::from_arg_matches(&matches)?;
-                let runs = own.runs().map_err(Refusal::Refused);
-                study = Some(Box::new(own));
-                runs.map(|_| (words.join(" "), Shape::default(), How::Child))
+                own.runs().map_err(Refusal::Refused).map(|runs| {
+                    studied = Some(Studied { runs, files: own.files() });
+                    (words.join(" "), Shape::default(), How::Child)
+                })
             }
             Command::Run => Ready::new(Run::from_arg_matches(&matches)?).map(|ready| {
                 rest += &ready.program();
@@ -162,7 +169,7 @@ impl Plan {
         };
         match planned {
             Ok((machine, shape, how)) => {
-                let batch = self.batch(machine, shape, study);
+                let batch = self.batch(machine, shape, studied);
                 self.combinations.push(Planned { combination, words, how, batch, rest });
             }
             Err(Refusal::Refused(why)) => self.refused.push((combination, format!("{why:#}"))),
@@ -171,7 +178,7 @@ impl Plan {
         Ok(())
     }
 
-    fn batch(&mut self, machine: String, shape: Shape, study: Option<Box<Study>>) -> usize {
+    fn batch(&mut self, machine: String, shape: Shape, study: Option<Studied>) -> usize {
         let found = self.batches.iter().position(|batch| batch.machine == machine);
         found.unwrap_or_else(|| {
             self.batches.push(Batch { machine, shape, study, design: String::new() });
@@ -228,7 +235,7 @@ impl Plan {
 
 /// The hash of what a study's figures come from beside cores and programs: this program, which has its variants and the
 /// cycle model, and files.
-fn beside(study: &Study) -> Result<String> {
+fn beside(files: &[PathBuf]) -> Result<String> {
     static PROGRAM: OnceLock<Vec<u8>> = OnceLock::new();
     let program = match PROGRAM.get() {
         Some(program) => program,
@@ -240,8 +247,8 @@ fn beside(study: &Study) -> Result<String> {
     };
     let mut all = md5::Context::new();
     all.consume(program);
-    for file in study.files() {
-        all.consume(read(&file)?);
+    for file in files {
+        all.consume(read(file)?);
     }
     Ok(format!("{:x}", all.finalize()))
 }
@@ -351,7 +358,7 @@ mod tests {
         let text = "command = \"study\"\n[options]\nstudy = \"per-area\"\narea = \"area.json\"\n";
         let beside = || {
             let plan = Plan::new("s.toml", &File::parse("s.toml", text).unwrap(), folder.path()).unwrap();
-            beside(plan.batches[0].study.as_ref().unwrap())
+            beside(&plan.batches[0].study.as_ref().unwrap().files)
         };
         let missing = beside().unwrap_err().to_string();
         assert!(missing.starts_with("cannot read ") && missing.ends_with("area.json"), "{missing}");

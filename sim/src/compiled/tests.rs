@@ -717,14 +717,8 @@ fn bits_for_each_pair_of_lanes_stay_in_the_lanes() {
     let lanes = Lanes::new(&directory, true);
     let cells = Cells::new(&directory, &lanes);
     let flat = flatten(&directory, &lanes, &cells, Purpose::Settle).unwrap();
-    let mut needed = vec![false; flat.nodes.len()];
-    let mut ahead: Vec<flat::Id> = flat.actions.iter().flatten().flat_map(|a| a.operands()).collect();
-    assert!(!ahead.is_empty());
-    while let Some(id) = ahead.pop() {
-        if !std::mem::replace(&mut needed[id.index()], true) {
-            ahead.extend(&flat.node(id).args);
-        }
-    }
+    let needed = flat.needed();
+    assert!(needed.contains(&true));
     let bits = flat.nodes.iter().zip(needed).filter(|(n, needed)| *needed && n.lanes > 1 && n.width == 1);
     assert_eq!(bits.map(|(n, _)| n).collect::<Vec<_>>(), Vec::<&flat::Node>::new());
 }

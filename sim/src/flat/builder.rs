@@ -17,6 +17,9 @@ const UNIFIED_DEPTH: u32 = 6;
 /// lane are cheaper.
 const PACKED_AT_ONCE: u32 = 8;
 
+/// Bits of the narrower of the two containers.
+const NARROW: u32 = 32;
+
 pub struct Builder {
     pub nodes: Vec<Node>,
     known: HashMap<Node, Id>,

@@ -1,6 +1,6 @@
 //! Arithmetic, shifts and comparisons.
 
-use super::Builder;
+use super::{Builder, NARROW};
 use crate::flat::{Id, Op};
 use heddle_hdl::bits::low_mask;
 
@@ -39,7 +39,6 @@ impl Builder {
     /// Bits of a sum or product of more than 32 bits per lane that can be made in lanes half as wide: those up to 32,
     /// and of a sum the carry out of them.
     pub(super) fn of_narrow_lanes(&mut self, a: Id, low: u32, width: u32) -> Option<Id> {
-        const NARROW: u32 = 32;
         let [x, y] = self.args(a)[..] else { return None };
         let (op, all) = (self.op(a).clone(), self.width(a));
         if self.lanes(a) == 1 || all <= NARROW {

@@ -1,12 +1,10 @@
 //! Parts of values, and values put together or extended.
 
-use super::{Builder, PACKED_AT_ONCE, UNIFIED_DEPTH};
+use super::{Builder, NARROW, PACKED_AT_ONCE, UNIFIED_DEPTH};
 use crate::flat::{Id, Op, aligned};
 
 /// Of how many comparisons in lanes a word is put together by their copies.
 const LEAST_COMPARISONS: usize = 8;
-/// Bits of the narrower of two containers.
-const NARROW: u32 = 32;
 
 impl Builder {
     pub fn slice(&mut self, a: Id, low: u32, width: u32) -> Id {
@@ -201,13 +199,9 @@ impl Builder {
             // A bit in each lane need not be packed to be copied.
             Op::Slice(low) if self.lanes(a) > PACKED_AT_ONCE && self.width(a) == 1 => {
                 let whole = self.args(a)[0];
-                let part = match self.width(whole) {
-                    all if all > NARROW => {
-                        self.slice(whole, low / NARROW * NARROW, NARROW.min(all - low / NARROW * NARROW))
-                    }
-                    _ => whole,
-                };
-                let bit = self.constant(1 << (low % NARROW), self.width(part));
+                let first = low / NARROW * NARROW;
+                let part = self.slice(whole, first, NARROW.min(self.width(whole) - first));
+                let bit = self.constant(1 << (low - first), self.width(part));
                 let alone = self.and(part, bit);
                 self.node(Op::Eq, width, &[alone, bit])
             }
