@@ -8,7 +8,8 @@
 //!
 //! A *route* says where the served lanes find their words: with the leader network one bit per lane (its own bank), the
 //! lane that sends to the leader's bank, alone, and the number of that bank; else each lane's bank. A load keeps of it
-//! what the way back needs: with the leader network, one bit per lane and one bit per bank.
+//! what the way back needs: with the leader network, one bit per lane and one bit per bank; else, up to
+//! [`LANES_OF_ONE_BIT_EACH`] lanes, one bit per lane and bank.
 
 use crate::shape::{Coalescing, Shape};
 use heddle_hdl::{all, each, elements, gather, prelude::*};
@@ -40,10 +41,20 @@ pub fn route_bits(s: &Shape) -> Width {
     }
 }
 
+/// Up to so many lanes, a load keeps one bit per lane and bank of a route that is each lane's bank. Above, these bits, as
+/// many as the square of the lanes, would take more than they save, and slow down simulation.
+const LANES_OF_ONE_BIT_EACH: u32 = 16;
+
+/// Whether a load keeps one bit per lane and bank.
+fn one_bit_each(s: &Shape) -> bool {
+    Network::of(s) != Network::Leader && s.lanes <= LANES_OF_ONE_BIT_EACH
+}
+
 /// Bits of a route that a load keeps.
 pub fn kept_bits(s: &Shape) -> Width {
     match Network::of(s) {
         Network::Leader => 2 * s.lanes,
+        _ if one_bit_each(s) => s.lanes * s.lanes,
         Network::Words | Network::Bytes => route_bits(s),
     }
 }
@@ -53,6 +64,9 @@ pub fn kept_bits(s: &Shape) -> Width {
 pub fn kept(s: &Shape, route: Signal) -> Signal {
     match Network::of(s) {
         Network::Leader => cat(&[route.slice(0, s.lanes), leaders_bank(s, route)]),
+        _ if one_bit_each(s) => {
+            cat(&elements(route, s.lane_bits()).into_iter().map(|bank| bank.decode(s.lanes)).collect::<Vec<_>>())
+        }
         Network::Words | Network::Bytes => route,
     }
 }
@@ -90,21 +104,39 @@ fn own_or_leader() -> TypedModule<WordIn<Width>, WordOut<Signal>> {
     })
 }
 
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+struct LaneIn<T> {
+    /// One bit per bank, one of them on at most.
+    bank: T,
+    line: T,
+}
+
+fn any_bank(s: &Shape) -> TypedModule<LaneIn<Width>, WordOut<Signal>> {
+    module("network_lane", LaneIn { bank: s.lanes, line: 32 * s.lanes }, |m, LaneIn { bank, line }| {
+        m.doc("One lane's word of a line: any bank's.");
+        WordOut { wanted: select_one_hot(&elements(line, 32), bank) }
+    })
+}
+
 /// A line's words as the lanes want them, 32 bits per lane each, by a route that was [`kept`]. If there is an
 /// `only_if`, they are zeros unless it is on, so that they can be joined with what comes from elsewhere.
 pub fn to_lanes(s: &Shape, m: Builder, line: Signal, kept: Signal, only_if: Option<Signal>) -> Signal {
     let gated = |signal: Signal| only_if.map_or(signal, |on| signal.only_if(on));
     match Network::of(s) {
         Network::Leader if s.lanes == 1 => gated(line),
+        // Words come late, out of block RAM, and there are many: what chooses them is gated, so no word is.
         Network::Leader => {
-            // Words come late, out of block RAM, and there are many: what chooses them is gated, so no word is.
             wire!(own = gated(kept.slice(0, s.lanes)));
             wire!(leader_bank = gated(kept.from_bit(s.lanes)));
             wire!(leader_word = select_one_hot(&elements(line, 32), leader_bank));
             let inputs = WordIn { own: each(own), word: each(line), leader_word: all(leader_word) };
             m.replicate("network", s.lanes, &own_or_leader(), inputs).wanted
         }
-        _ => gated(gather(line, 32, kept, s.lane_bits())),
+        _ if one_bit_each(s) => {
+            let inputs = LaneIn { bank: each(gated(kept)), line: all(line) };
+            m.replicate("network", s.lanes, &any_bank(s), inputs).wanted
+        }
+        Network::Words | Network::Bytes => gated(gather(line, 32, kept, s.lane_bits())),
     }
 }
 

@@ -30,7 +30,7 @@ const FROM: [From; 3] = [From::Lanes, From::Product, From::Word];
 /// Three sources ask for the write port; the model says who gets it and what is written.
 #[test]
 fn priority_alignment_and_bubbles() {
-    for (lanes, warps, seed) in [(1, 1, 1), (2, 2, 2), (8, 8, 3), (64, 1, 4)] {
+    for (lanes, warps, seed) in [(1, 1, 1), (2, 2, 2), (8, 8, 3), (64, 1, 4), (16, 4, 6)] {
         println!("{lanes} × {warps}, seed {seed}");
         let coalescing = if seed % 2 == 0 { Coalescing::Full } else { Coalescing::Aligned };
         let s = Shape { coalescing, ..Shape::small(lanes, warps) };
@@ -76,7 +76,11 @@ fn priority_alignment_and_bubbles() {
                 })
                 .collect();
             let route = match crossbar && lanes > 1 {
-                true => fields(&banks, s.lane_bits()),
+                true if network::kept_bits(&s) == lanes * s.lane_bits() => fields(&banks, s.lane_bits()),
+                true => {
+                    let wanted = banks.iter().flat_map(|&bank| (0..lanes).map(move |k| u32::from(k == bank)));
+                    fields(&wanted.collect::<Vec<_>>(), 1)
+                }
                 false => {
                     let own_lanes: Vec<u32> = (0..lanes).map(|k| (own >> k & 1) as u32).collect();
                     let leader_bank: Vec<u32> = (0..lanes).map(|k| u32::from(k == bank)).collect();
