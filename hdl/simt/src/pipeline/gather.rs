@@ -14,11 +14,15 @@
 //! quotient ─┘
 //! ```
 //!
+//! Without a crossbar and under [`Replay::Split`], a bank's word goes in as it is, the leader's beside it, and who gets
+//! which is [chosen behind](super::network::leader_behind).
+//!
 //! With [`Scoreboard::Exact`], two loads of one slot and register may be under way, for different threads. Those of one
 //! size are put together as if they were one, and are written when both have come or something else waits.
 //!
 //! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
 
+use super::network::{Leader, leader_behind};
 use crate::shape::{Replay, Scoreboard, Shape};
 use heddle_hdl::{each, prelude::*};
 
@@ -40,6 +44,9 @@ pub struct Loaded<T> {
     /// an instruction that loads says it in 3 bits.
     #[width(32 * s.lanes)]
     pub words: T,
+    /// With [the choice behind](leader_behind), words are those of banks.
+    #[width(leader_behind(s).then(|| Leader::shape(s)))]
+    pub leader: Option<Leader<T>>,
     #[width(2 * s.lanes)]
     pub offset: T,
     #[width(3)]
@@ -116,6 +123,7 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         // What is offered since another has waited may be written in the cycle in which more of it comes.
         let keeps = if gathers { joins & !written } else { joins };
         lanes.next_if(taken.value, answer.lanes | lanes.q.only_if(keeps));
+        let leader = answer.leader.map(|leader| m.pipe_if("leader", taken.value, leader));
         let enables = answer.lanes.only_if(taken.value);
         let parts =
             WordIn { enable: each(enables), part: Part { word: each(answer.words), offset: each(answer.offset) } };
@@ -132,7 +140,7 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         m.cover("goes_in_as_it_is_written", taken.value & written);
         m.cover("waits_for_a_write", answer.valid & !taken.value);
         let (words, offset, lanes, last) = (parts.word, parts.offset, lanes.q, last.q);
-        let offered = Loaded { valid: offered, slot, rd, lanes, words, offset, size, last };
+        let offered = Loaded { valid: offered, slot, rd, lanes, words, leader, offset, size, last };
         GatherOut { taken: taken.value, offered, empty: !held.q }
     })
 }

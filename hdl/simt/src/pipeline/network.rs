@@ -11,7 +11,7 @@
 //! what the way back needs: with the leader network, one bit per lane and one bit per bank; else, up to
 //! [`LANES_OF_ONE_BIT_EACH`] lanes, one bit per lane and bank.
 
-use crate::shape::{Coalescing, Shape};
+use crate::shape::{Coalescing, Replay, Shape};
 use heddle_hdl::{all, each, elements, gather, prelude::*};
 
 /// The kinds of networks.
@@ -118,6 +118,46 @@ fn any_bank(s: &Shape) -> TypedModule<LaneIn<Width>, WordOut<Signal>> {
     })
 }
 
+/// Up to so many lanes, the leader network is in front of the gather register, where it is smaller.
+const LANES_IN_FRONT: u32 = 8;
+
+/// Whether the [gather register](super::gather) is between what the banks give and the choice of the leader network, so
+/// that a word of block RAM, which comes late, only has to become the leader's there, and need not reach all lanes. Not
+/// where answers are put together in that register, each chosen in its own way.
+pub fn leader_behind(s: &Shape) -> bool {
+    Network::of(s) == Network::Leader && s.lanes > LANES_IN_FRONT && s.replay == Replay::Split
+}
+
+/// What the register holds then, beside the word of each bank.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Leader<T> {
+    /// The leader's.
+    #[width(32)]
+    pub word: T,
+    /// One bit per lane: it gets its own bank's.
+    #[width(s.lanes)]
+    pub own: T,
+}
+
+impl Leader<Signal> {
+    /// Of a line, by a route that was [`kept`].
+    pub fn of(s: &Shape, line: Signal, kept: Signal) -> Leader<Signal> {
+        Leader { word: select_one_hot(&elements(line, 32), kept.from_bit(s.lanes)), own: kept.slice(0, s.lanes) }
+    }
+
+    /// The words beside it are the lanes' own if this is so.
+    pub fn not_of(self, own_words: Signal) -> Leader<Signal> {
+        Leader { own: self.own | own_words.repeat(self.own.width()), ..self }
+    }
+
+    /// Each lane's word, of those of the banks and this.
+    pub fn choose(self, s: &Shape, m: Builder, words: Signal) -> Signal {
+        let inputs = WordIn { own: each(self.own), word: each(words), leader_word: all(self.word) };
+        m.replicate("network", s.lanes, &own_or_leader(), inputs).wanted
+    }
+}
+
 /// A line's words as the lanes want them, 32 bits per lane each, by a route that was [`kept`]. If there is an
 /// `only_if`, they are zeros unless it is on, so that they can be joined with what comes from elsewhere.
 pub fn to_lanes(s: &Shape, m: Builder, line: Signal, kept: Signal, only_if: Option<Signal>) -> Signal {
@@ -126,11 +166,8 @@ pub fn to_lanes(s: &Shape, m: Builder, line: Signal, kept: Signal, only_if: Opti
         Network::Leader if s.lanes == 1 => gated(line),
         // Words come late, out of block RAM, and there are many: what chooses them is gated, so no word is.
         Network::Leader => {
-            wire!(own = gated(kept.slice(0, s.lanes)));
-            wire!(leader_bank = gated(kept.from_bit(s.lanes)));
-            wire!(leader_word = select_one_hot(&elements(line, 32), leader_bank));
-            let inputs = WordIn { own: each(own), word: each(line), leader_word: all(leader_word) };
-            m.replicate("network", s.lanes, &own_or_leader(), inputs).wanted
+            wire!(kept = gated(kept));
+            Leader::of(s, line, kept).choose(s, m, line)
         }
         _ if one_bit_each(s) => {
             let inputs = LaneIn { bank: each(gated(kept)), line: all(line) };

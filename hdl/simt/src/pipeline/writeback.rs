@@ -8,7 +8,7 @@ use super::collect::Write;
 use super::divide::Quotient;
 use super::gather::{GatherIn, GatherOut, Loaded, gather};
 use super::load_queue::Load;
-use super::network;
+use super::network::{self, Leader};
 use super::resolve::Computed;
 use super::timing::{ISSUE_TO_WRITE, WAIT_BEFORE_BUBBLE};
 use crate::divergence::interface::warp_of;
@@ -117,15 +117,22 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
         wire!(from_load = i.response.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
-        // Block RAM answers late in its cycle. So a bit is two tables of four inputs for the leader's word, and one for
-        // the choice of it or the own word, with the quotient's. A quotient is a whole word. Without a divider there is
-        // nothing to choose from.
+        // Block RAM answers late in its cycle. So with 8 lanes a bit is two tables of four inputs for a word that is
+        // chosen, and one for the choice of it or the own word, with the quotient's. A quotient is a whole word. Without
+        // a divider there is nothing to choose from.
         let only_if = s.multiply.then_some(from_load);
-        let loaded = network::to_lanes(s, m, i.response.data, load.route.route, only_if);
+        let (line, kept) = (i.response.data, load.route.route);
+        let leader = network::leader_behind(s).then(|| Leader::of(s, line, kept));
+        let loaded = match leader {
+            Some(_) => only_if.map_or(line, |on| line.only_if(on)),
+            None => network::to_lanes(s, m, line, kept, only_if),
+        };
+        let leader = leader.map(|leader| only_if.map_or(leader, |on| leader.not_of(!on)));
         // What an `sc.w` gets is not in the line.
-        let loaded = load.route.conditional.map_or(loaded, |sc| {
+        let (loaded, leader) = load.route.conditional.map_or((loaded, leader), |sc| {
             let fails = elements(sc.fails, 1).into_iter().map(|fails| fails.zext(32));
-            (sc.valid & from_load).mux(cat(&fails.collect::<Vec<_>>()), loaded)
+            let words = (sc.valid & from_load).mux(cat(&fails.collect::<Vec<_>>()), loaded);
+            (words, leader.map(|leader| leader.not_of(sc.valid)))
         });
         let words = loaded | quotient.data;
         let offset = only_if.map_or(load.route.offset, |on| load.route.offset.only_if(on));
@@ -135,13 +142,14 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
             rd: load.rd,
             lanes: load.route.served,
             words,
+            leader,
             offset,
             size: load.route.size,
             last: i.load_last,
         };
         let Quotient { slot, rd, mask: lanes, .. } = quotient;
         let (size, last) = (m.lit(WORD, 3), m.lit(1u32, 1));
-        let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words, offset, size, last };
+        let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words, leader, offset, size, last };
         let comes = pick([(from_load, answer)], of_divider);
         let written = m.deferred("written_late", 1);
         let GatherOut { taken, offered, empty } =
@@ -153,7 +161,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         }
         wire!(from_late = offered.valid & !valid);
         written.drive(from_late);
-        let aligned = AlignIn { word: each(offered.words), offset: each(offered.offset), size: all(offered.size) };
+        let words = offered.leader.map_or(offered.words, |leader| leader.choose(s, m, offered.words));
+        let aligned = AlignIn { word: each(words), offset: each(offered.offset), size: all(offered.size) };
         let late = m.replicate("align", s.lanes, &align(), aligned);
         let lanes =
             LaneIn { computed: each(computed), product: each(i.products), late: each(late), from_late: all(from_late) };

@@ -84,6 +84,7 @@ fn every_lane_is_written_once() {
                     rd: rd.into(),
                     lanes: mask.into(),
                     words: packed(&line),
+                    leader: None,
                     offset: Bits::ZERO,
                     size: 2u32.into(),
                     last: last.into(),

@@ -30,7 +30,7 @@ const FROM: [From; 3] = [From::Lanes, From::Product, From::Word];
 /// Three sources ask for the write port; the model says who gets it and what is written.
 #[test]
 fn priority_alignment_and_bubbles() {
-    for (lanes, warps, seed) in [(1, 1, 1), (2, 2, 2), (8, 8, 3), (64, 1, 4), (16, 4, 6)] {
+    for (lanes, warps, seed) in [(1, 1, 1), (2, 2, 2), (8, 8, 3), (64, 1, 4), (16, 4, 6), (32, 2, 5)] {
         println!("{lanes} × {warps}, seed {seed}");
         let coalescing = if seed % 2 == 0 { Coalescing::Full } else { Coalescing::Aligned };
         let s = Shape { coalescing, ..Shape::small(lanes, warps) };
