@@ -49,6 +49,7 @@ fn cores() -> Vec<Shape> {
         Shape { coalescing: Coalescing::Full, ..base.clone() },
         Shape { coalescing: Coalescing::Full, replay: Replay::Serialise, scratchpad: 0, ..base.clone() },
         Shape { scratchpad: 0, ..base.clone() },
+        Shape { scratchpad: 0, ..core(16, 2) },
         Shape { backing: Backing::Model(timing), ..base.clone() },
         Shape { backing: Backing::Model(timing), cache: Some(cache), ..base.clone() },
         Shape { backing: wishbone(32), replay: Replay::Serialise, ..base.clone() },

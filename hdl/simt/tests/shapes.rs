@@ -1,7 +1,7 @@
 //! Everything elaborates at every shape: widths, names and loops are right from 1 lane and 1 warp to 64 × 64.
 
 use heddle_simt::pipeline::*;
-use heddle_simt::{BankAddress, Metrics, Shape, scoreboard, system};
+use heddle_simt::{BankAddress, Metrics, Replay, Shape, scoreboard, system};
 
 fn shapes() -> impl Iterator<Item = Shape> {
     let sizes = [1, 2, 4, 8, 16, 32, 64];
@@ -18,10 +18,15 @@ macro_rules! check {
 
 #[test]
 fn every_stage_alone() {
-    for s in shapes().filter(|s| s.lanes * s.warps <= 256 || s.lanes == s.warps) {
+    let some = shapes().filter(|s| s.lanes * s.warps <= 256 || s.lanes == s.warps);
+    let kinds = some.flat_map(|s| {
+        let serialise = Shape { replay: Replay::Serialise, ..s.clone() };
+        [Shape::small(s.lanes, s.warps), serialise, s]
+    });
+    for s in kinds {
         check!(s, steer::steer(&s), fetch::fetch(&s), decode::decode(&s), issue::issue(&s), collect::collect(&s));
         check!(s, execute::execute(&s), divide::divide(&s), resolve::resolve(&s), memory::memory(&s));
-        check!(s, load_queue::load_queue(&s), writeback::writeback(&s), scoreboard::scoreboard(&s));
+        check!(s, load_queue::load_queue(&s), gather::gather(&s), writeback::writeback(&s), scoreboard::scoreboard(&s));
     }
 }
 

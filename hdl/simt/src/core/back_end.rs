@@ -102,6 +102,7 @@ pub fn back_end(
         products,
         response: memory.response,
         load: memory.loads.load,
+        owners: memory.loads.owners,
         load_last: memory.loads.last,
         quotient: divided.result,
     };

@@ -15,14 +15,14 @@
 use crate::memory::port::{Miss, Request, Response};
 use crate::memory::scratchpad::{ScratchpadIn, ScratchpadOut, ScratchpadRequest, scratchpad};
 use crate::pipeline::issue::{Issued, Reading};
-use crate::pipeline::load_queue::{LoadQueueIn, LoadQueueOut, load_queue};
+use crate::pipeline::load_queue::{AnswerTags, LoadQueueIn, LoadQueueOut, Owner, load_queue};
 use crate::pipeline::load_store::{LoadStoreIn, Whole, load_store};
 use crate::pipeline::memory::{Access, MemoryIn, MemoryOut, memory};
 use crate::pipeline::request_queue::{RequestQueueIn, request_queue};
 use crate::pipeline::reservations::{ReservationsIn, ReservationsOut, reservations};
 use crate::pipeline::resolve::Resolved;
 use crate::scoreboard::Pending;
-use crate::shape::{Replay, Shape};
+use crate::shape::Shape;
 use heddle_hdl::prelude::*;
 
 /// What the way to memory needs, beside what comes from resolve.
@@ -81,14 +81,15 @@ fn split(s: &Shape, m: Builder, access: Access<Signal>, resolved: &Resolved<Sign
     let pad = Pad::of(s, m, &sent, &around);
     let loads = LoadQueueIn {
         take: issued.answers,
-        owner: [around.reading.slot, around.reading.registers.rd],
+        owner: Owner { slot: around.reading.slot, rd: around.reading.registers.rd },
         access,
         decided,
         more: m.zero(Pending::shape(s)),
         tag: pad.response.tag,
-        missed: around.miss,
         give: around.response_taken,
-        written: Some([around.late.slot, around.late.rd]),
+        answers: None,
+        missed: around.miss,
+        written: Some(Owner { slot: around.late.slot, rd: around.late.rd }),
     };
     let loads = m.instance("load_queue", &load_queue(s), loads);
     if let Some(out) = pad.out {
@@ -138,14 +139,15 @@ fn serialise(s: &Shape, m: Builder, whole: Whole<Signal>, around: Around) -> Mem
     taken.drive((sent.request.valid & around.request_ready) | pad.sent(&sent));
     to_load_queue.drive(LoadQueueIn {
         take: unit.answers,
-        owner: [m.pipe("owner_slot", unit.serving.slot), m.pipe("owner_rd", unit.serving.rd)],
+        owner: Owner { slot: m.pipe("owner_slot", unit.serving.slot), rd: m.pipe("owner_rd", unit.serving.rd) },
         // Written down as it is sent: an answer comes later still.
         access: Access { valid: m.pipe_reset("was_chosen", unit.chosen.valid), ..unit.access },
         decided,
         more: unit.serving,
         tag: pad.response.tag,
-        missed: around.miss,
         give: around.response_taken,
+        answers: pad.tags(&around),
+        missed: around.miss,
         written: None,
     });
     let takes = issued.accesses;
@@ -196,7 +198,7 @@ impl Pad {
         let inputs = ScratchpadIn { request, response_ready: taken.value };
         let out = m.instance("scratchpad", &scratchpad(s), inputs);
         let mut first = out.response.valid;
-        if s.replay == Replay::Serialise {
+        if s.two_answers() {
             // Answers of one access may come in every cycle: the other takes turns with them.
             let port_next = m.reg("port_next", 1).reset(0u32);
             first = first & !(port_next.q & around.response.valid);
@@ -210,6 +212,12 @@ impl Pad {
     /// The port's response is taken.
     fn port_ready(&self, around: &Around) -> Signal {
         around.response_taken & !self.from_scratchpad
+    }
+
+    /// The entries of both responses.
+    fn tags(&self, around: &Around) -> Option<AnswerTags<Signal>> {
+        let (port, from_scratchpad) = (around.response.tag, self.from_scratchpad);
+        self.out.map(|out| AnswerTags { scratchpad: out.response.tag, port, from_scratchpad })
     }
 
     /// The scratchpad takes a request.

@@ -6,22 +6,24 @@
 //! Under [`Replay::Serialise`], a load of a warp may be several accesses, and their answers are put together, so that
 //! they are one register write: an answer also goes in if the register holds earlier lanes of the same load, and what
 //! it holds is offered when it has the load's last lanes, or when something else has been waiting behind it for a
-//! cycle: whose answer has come is known late, and whether it goes in decides about the next request. So one register
-//! write serves all accesses of a load whose answers come one after the other, and any order of answers is right.
+//! cycle: whose answer has come is known late, and whether it goes in decides about the next request. So each owner of
+//! what may come is compared with what is held, before it is known which comes, and one register write serves all
+//! accesses of a load whose answers come one after the other. Any order of answers is right.
 //!
 //! ```text
 //! answer ───┬─► [ held: slot, rd, lanes, words ] ─► stage 10, which aligns
 //! quotient ─┘
 //! ```
 //!
-//! Without a crossbar and under [`Replay::Split`], a bank's word goes in as it is, the leader's beside it, and who gets
-//! which is [chosen behind](super::network::leader_behind).
+//! With more than 8 lanes, without a crossbar and under [`Replay::Split`], banks' words go in as they are, the leader's
+//! beside them, and who gets which is [chosen behind](super::network::leader_behind).
 //!
 //! With [`Scoreboard::Exact`], two loads of one slot and register may be under way, for different threads. Those of one
 //! size are put together as if they were one, and are written when both have come or something else waits.
 //!
 //! What it does not do: it holds one load; answers that alternate between two loads are written one by one.
 
+use super::load_queue::{Owner, Owners};
 use super::network::{Leader, leader_behind};
 use crate::shape::{Replay, Scoreboard, Shape};
 use heddle_hdl::{each, prelude::*};
@@ -41,10 +43,10 @@ pub struct Loaded<T> {
     #[width(s.lanes)]
     pub lanes: T,
     /// 32 bits per lane: words, of which the lanes want the part at the byte offset, 2 bits per lane, of this size, as
-    /// an instruction that loads says it in 3 bits.
+    /// an instruction that loads says it in 3 bits. With `leader`, those of banks, which the lanes want that it says.
     #[width(32 * s.lanes)]
     pub words: T,
-    /// With [the choice behind](leader_behind), words are those of banks.
+    /// With [the choice behind](leader_behind).
     #[width(leader_behind(s).then(|| Leader::shape(s)))]
     pub leader: Option<Leader<T>>,
     #[width(2 * s.lanes)]
@@ -62,6 +64,28 @@ pub struct GatherIn<T> {
     pub answer: Loaded<T>,
     /// What is offered is written in this cycle.
     pub written: T,
+    /// Where scratchpad and memory port [both may answer](Shape::two_answers).
+    #[width(s.two_answers().then(|| Candidates::shape(s)))]
+    pub candidates: Option<Candidates<T>>,
+}
+
+/// Whose an answer is that may come, from each place that it may come from.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Candidates<T> {
+    #[width(Owners::shape(s))]
+    pub loads: Owners<T>,
+    #[width(Owner::shape(s))]
+    pub quotient: Owner<T>,
+    /// 1 bit: the answer is a load's.
+    pub from_load: T,
+}
+
+impl Candidates<Signal> {
+    /// What is found of the owner of the answer: of all, and then chosen.
+    fn of_answer(self, find: impl Fn(Owner<Signal>) -> Signal) -> Signal {
+        self.from_load.mux(self.loads.of_answer(&find), find(self.quotient))
+    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -97,7 +121,7 @@ fn word() -> TypedModule<WordIn<Width>, Part<Signal>> {
 pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
     module("gather", GatherIn::shape(s), |m, i| {
         m.doc("Holds late results, and puts the answers to one load together.");
-        let GatherIn { answer, written } = i;
+        let GatherIn { answer, written, candidates } = i;
         let held = m.reg("held", 1).reset(0u32);
         let last = m.reg("last", 1).reset(0u32);
         let lanes = m.reg("lanes", s.lanes).reset(0u32);
@@ -108,7 +132,16 @@ pub fn gather(s: &Shape) -> TypedModule<GatherIn<Width>, GatherOut<Signal>> {
         let gathers = s.replay == Replay::Serialise;
         // Of one slot and register, two loads may be under way, if the scoreboard tells threads from each other.
         let size = m.pipe_if("size", taken.value, answer.size);
-        wire!(same = held.q & !last.q & slot.eq(answer.slot) & rd.eq(answer.rd) & m.lit(gathers, 1));
+        let (owner, of_answer) = (Owner { slot, rd }, Owner { slot: answer.slot, rd: answer.rd });
+        let of_held = match candidates {
+            Some(candidates) => {
+                let matches = candidates.of_answer(|candidate| candidate.is(of_answer));
+                m.assume("the_answer_is_of_its_candidate", !answer.valid | matches);
+                candidates.of_answer(|candidate| candidate.is(owner))
+            }
+            None => of_answer.is(owner),
+        };
+        wire!(same = held.q & !last.q & of_held & m.lit(gathers, 1));
         let joins = if s.scoreboard == Scoreboard::Exact { same & size.eq(answer.size) } else { same };
         let joins = joins.named("joins");
         let ready = if gathers {

@@ -27,8 +27,8 @@ use heddle_hdl::prelude::*;
 pub struct LoadQueueIn<T> {
     /// An access that is answered takes the entry `next`.
     pub take: T,
-    /// The slot and the register of the one that took an entry in the cycle before.
-    pub owner: [T; 2],
+    /// The one that took an entry in the cycle before.
+    pub owner: Owner<T>,
     pub access: Access<T>,
     /// What is [decided](super::reservations) about it.
     pub decided: Option<ReservationsOut<T>>,
@@ -37,10 +37,60 @@ pub struct LoadQueueIn<T> {
     /// The entry whose data write-back takes (`give` is 1) in this cycle.
     pub tag: T,
     pub give: T,
+    /// Where scratchpad and memory port [both may answer](Shape::two_answers); one of them is `tag`.
+    pub answers: Option<AnswerTags<T>>,
     /// An access that the cache answers late, where issue must know of it.
     pub missed: Option<Miss<T>>,
-    /// Under [`Replay::Split`], the register that is written late in this cycle: slot and number.
-    pub written: Option<[T; 2]>,
+    /// Under [`Replay::Split`], the register that is written late in this cycle.
+    pub written: Option<Owner<T>>,
+}
+
+/// Of scratchpad and memory port, where [both may answer](Shape::two_answers), the entries that their answers are of.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct AnswerTags<T> {
+    #[width(index_width(s.loads))]
+    pub scratchpad: T,
+    #[width(index_width(s.loads))]
+    pub port: T,
+    /// 1 bit: the scratchpad's answer goes to write-back.
+    pub from_scratchpad: T,
+}
+
+/// Who waits for a late result.
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Owner<T> {
+    #[width(s.slot_bits())]
+    pub slot: T,
+    #[width(5)]
+    pub rd: T,
+}
+
+impl Owner<Signal> {
+    /// 1 bit: it is this one.
+    pub fn is(self, other: Owner<Signal>) -> Signal {
+        self.slot.eq(other.slot) & self.rd.eq(other.rd)
+    }
+}
+
+/// The owners of the entries in [`AnswerTags`].
+#[derive(Bundle, Clone, Copy, PartialEq, Debug)]
+#[widths(s: &Shape)]
+pub struct Owners<T> {
+    #[width(Owner::shape(s))]
+    pub scratchpad: Owner<T>,
+    #[width(Owner::shape(s))]
+    pub port: Owner<T>,
+    /// 1 bit: the scratchpad's answer goes to write-back.
+    pub from_scratchpad: T,
+}
+
+impl Owners<Signal> {
+    /// What is found of the owner whose answer goes to write-back: of both, and then chosen.
+    pub fn of_answer<B: Signals>(self, find: impl Fn(Owner<Signal>) -> B) -> B {
+        self.from_scratchpad.mux(find(self.scratchpad), find(self.port))
+    }
 }
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -50,6 +100,8 @@ pub struct LoadQueueOut<T> {
     pub next: T,
     /// The load with the tag `tag`.
     pub load: Load<T>,
+    /// Where both may answer.
+    pub owners: Option<Owners<T>>,
     /// No other load of the same slot and register is under way, and no more of its instruction is to come. Under
     /// [`Replay::Serialise`], of the load with the tag `tag`; else no load of `written` is.
     pub last: T,
@@ -108,14 +160,15 @@ impl LoadQueueIn<Width> {
     pub fn shape(s: &Shape) -> LoadQueueIn<Width> {
         LoadQueueIn {
             take: 1,
-            owner: [s.slot_bits(), 5],
+            owner: Owner::shape(s),
             access: Access::shape(s),
             decided: s.reservations.then(|| ReservationsOut::shape(s)),
             more: Pending::shape(s),
             tag: index_width(s.loads),
             give: 1,
+            answers: s.two_answers().then(|| AnswerTags::shape(s)),
             missed: Miss::of(s),
-            written: (s.replay == Replay::Split).then(|| [s.slot_bits(), 5]),
+            written: (s.replay == Replay::Split).then(|| Owner::shape(s)),
         }
     }
 }
@@ -141,27 +194,32 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         busy.next((busy.q | taken) & !given);
 
         // What is there until it is taken, nobody looks at.
-        let owner = Pending { valid: m.pipe_reset("was_taken", i.take), slot: i.owner[0], rd: i.owner[1] };
+        let (was_taken, owner) = (m.pipe_reset("was_taken", i.take), i.owner);
         let (entry, entry_number) = (m.pipe("taken_entry", offered.q), m.pipe("taken_number", next));
-        let owners: Vec<(Signal, Signal)> = (0..s.loads)
+        let registers: Vec<Owner<Signal>> = (0..s.loads)
             .map(|k| {
                 let slot = m.pipe_if(&format!("slot_{k}"), entry.bit(k), owner.slot);
-                (slot, m.pipe_if(&format!("rd_{k}"), entry.bit(k), owner.rd))
+                Owner { slot, rd: m.pipe_if(&format!("rd_{k}"), entry.bit(k), owner.rd) }
             })
             .collect();
-        let (slots, registers): (Vec<Signal>, Vec<Signal>) = owners.into_iter().unzip();
         // Beside the registers, which are compared: to read one of them would take more than a memory.
-        let owners = m.memory("owners", [s.slot_bits(), 5], tag_bits).style(MemoryStyle::Distributed);
-        owners.write(owner.valid, entry_number, [owner.slot, owner.rd]);
-        let [slot, rd] = owners.read(i.tag);
-        let missing = i.missed.map(|Miss { valid, tag }| OfSlot { valid, slot: owners.read(tag)[0] });
+        let owners = m.memory("owners", Owner::shape(s), tag_bits).style(MemoryStyle::Distributed);
+        owners.write(was_taken, entry_number, owner);
+        // Which answer goes to write-back is known late, and whose it is decides about the next request.
+        let both = i.answers.map(|AnswerTags { scratchpad, port, from_scratchpad }| Owners {
+            scratchpad: owners.read(scratchpad),
+            port: owners.read(port),
+            from_scratchpad,
+        });
+        let Owner { slot, rd } = both.map_or_else(|| owners.read(i.tag), |both| both.of_answer(|owner| owner));
+        let missing = i.missed.map(|Miss { valid, tag }| OfSlot { valid, slot: owners.read(tag).slot });
         // What is written has given its entry back; lanes of its instruction that were left may have one since.
-        let (of, others) = i.written.map_or(([slot, rd], busy.q & !i.tag.decode(s.loads)), |of| (of, busy.q));
-        let is_of = |slot: Signal, rd: Signal| of[0].eq(slot) & of[1].eq(rd);
-        let same: Vec<Signal> = (0..s.loads as usize).map(|k| is_of(slots[k], registers[k])).collect();
-        wire!(more = i.more.valid & is_of(i.more.slot, i.more.rd));
-        let written_down = !entry.only_if(owner.valid);
-        wire!(one_more = owner.valid & is_of(owner.slot, owner.rd));
+        let of_answer = (Owner { slot, rd }, busy.q & !i.tag.decode(s.loads));
+        let (of, others) = i.written.map_or(of_answer, |written| (written, busy.q));
+        let same: Vec<Signal> = registers.into_iter().map(|register| of.is(register)).collect();
+        wire!(more = i.more.valid & of.is(Owner { slot: i.more.slot, rd: i.more.rd }));
+        let written_down = !entry.only_if(was_taken);
+        wire!(one_more = was_taken & of.is(owner));
         wire!(last = !(others & written_down & cat(&same)).any() & !one_more & !more);
 
         let a = i.access;
@@ -178,6 +236,9 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         m.assert("offers_only_free", !(offered.q & busy.q).any() & room.eq(offered.q.any()));
         m.assert("gives_only_busy", !(given & !busy.q).any());
         m.assert("gives_only_what_is_written_down", !(given & !written_down).any());
+        if let Some(AnswerTags { scratchpad, port, from_scratchpad }) = i.answers {
+            m.assert("gives_one_of_two", !i.give | i.tag.eq(from_scratchpad.mux(scratchpad, port)));
+        }
         if let Some(Miss { valid, tag }) = i.missed {
             let found = tag.decode(s.loads).only_if(valid);
             m.assert("what_misses_is_written_down", !(found & !(busy.q & written_down)).any());
@@ -185,7 +246,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         m.cover("full", busy.q.all());
         m.cover("other_loads_of_the_register_under_way", others.any() & !last);
         let load = Load { slot, rd, route: routes.read(i.tag) };
-        LoadQueueOut { room, next, load, last, missing, empty: !busy.q.any() }
+        LoadQueueOut { room, next, load, owners: both, last, missing, empty: !busy.q.any() }
     })
 }
 
@@ -230,7 +291,8 @@ mod tests {
         t.reset();
         let mut under_way: Vec<UnderWay> = vec![];
         let mut given_at = vec![];
-        let mut owner = [0, 0];
+        let mut owner = (0, 0);
+        let value = |(slot, rd): (u32, u32)| Owner { slot: slot.into(), rd: rd.into() };
         let quiet = Access::shape(s).map("", &mut |_, _| Bits::ZERO);
         for cycle in 0..1500 {
             given_at.retain(|at| cycle < at + GIVE_TO_ROOM);
@@ -250,21 +312,34 @@ mod tests {
             let pending = more.unwrap_or_default();
             let written = (r.u32(..warps), r.u32(..3));
             let tag = given.map_or(r.u32(..loads), |k| under_way[k].tag);
+            let (first, other) = (r.bool(), r.u32(..loads));
             t.poke(LoadQueueIn {
                 take: take.into(),
-                owner: owner.map(Bits::from),
+                owner: value(owner),
                 access,
                 decided: None,
                 more: Pending { valid: more.is_some().into(), slot: pending.0.into(), rd: pending.1.into() },
                 tag: tag.into(),
                 give: given.is_some().into(),
+                answers: s.two_answers().then(|| AnswerTags {
+                    scratchpad: (if first { tag } else { other }).into(),
+                    port: (if first { other } else { tag }).into(),
+                    from_scratchpad: first.into(),
+                }),
                 missed: s.tells_misses().then(|| {
                     let misses = ready.first().map(|&k| under_way[k].tag);
                     Miss { valid: misses.is_some().into(), tag: misses.unwrap_or(0).into() }
                 }),
-                written: (replay == Replay::Split).then(|| [written.0.into(), written.1.into()]),
+                written: (replay == Replay::Split).then(|| value(written)),
             });
             let out = t.peek();
+            if let Some(owners) = &out.owners {
+                let other_owner = if first { &owners.port } else { &owners.scratchpad };
+                let of_other = under_way.iter().filter(|l| l.tag == other && l.taken_at + 1 < cycle);
+                for l in of_other {
+                    assert_eq!((other_owner.slot.low_u64(), other_owner.rd.low_u64()), (l.slot.into(), l.rd.into()));
+                }
+            }
             if let Some((missed, &k)) = out.missing.as_ref().zip(ready.first()) {
                 assert!(missed.valid == 1 && missed.slot == u64::from(under_way[k].slot), "{}", under_way[k].tag);
             }
@@ -298,7 +373,7 @@ mod tests {
                 let served = r.u64(..) & u64::MAX >> (64 - lanes);
                 under_way.push(UnderWay { tag: next, slot, rd, served, filled: false, taken_at: cycle });
             }
-            owner = [slot, rd];
+            owner = (slot, rd);
         }
         assert!(t.cover_hits("full") > 0);
     }

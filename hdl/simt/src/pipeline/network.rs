@@ -9,7 +9,8 @@
 //! A *route* says where the served lanes find their words: with the leader network one bit per lane (its own bank), the
 //! lane that sends to the leader's bank, alone, and the number of that bank; else each lane's bank. A load keeps of it
 //! what the way back needs: with the leader network, one bit per lane and one bit per bank; else, up to
-//! [`LANES_OF_ONE_BIT_EACH`] lanes, one bit per lane and bank.
+//! [`MOST_ONE_HOT_LANES`] lanes, one bit per lane and bank. With more than [`LANES_IN_FRONT`] lanes, the leader network
+//! is in two halves, [one behind the gather register](leader_behind).
 
 use crate::shape::{Coalescing, Replay, Shape};
 use heddle_hdl::{all, each, elements, gather, prelude::*};
@@ -41,30 +42,25 @@ pub fn route_bits(s: &Shape) -> Width {
     }
 }
 
-/// Up to so many lanes, a load keeps one bit per lane and bank of a route that is each lane's bank. Above, these bits, as
-/// many as the square of the lanes, would take more than they save, and slow down simulation.
-const LANES_OF_ONE_BIT_EACH: u32 = 16;
-
-/// Whether a load keeps one bit per lane and bank.
-fn one_bit_each(s: &Shape) -> bool {
-    Network::of(s) != Network::Leader && s.lanes <= LANES_OF_ONE_BIT_EACH
-}
+/// Up to so many lanes, a load keeps one bit per lane and bank of a route that is each lane's bank. Above, these bits,
+/// as many as the square of the lanes, would take more than they save, and slow down simulation.
+const MOST_ONE_HOT_LANES: u32 = 16;
 
 /// Bits of a route that a load keeps.
 pub fn kept_bits(s: &Shape) -> Width {
     match Network::of(s) {
         Network::Leader => 2 * s.lanes,
-        _ if one_bit_each(s) => s.lanes * s.lanes,
+        _ if s.lanes <= MOST_ONE_HOT_LANES => s.lanes * s.lanes,
         Network::Words | Network::Bytes => route_bits(s),
     }
 }
 
-/// A route as [`to_lanes`] wants it. What is decoded here comes out of the memory in which it is kept, in front of
+/// A route as [`to_lanes`] and [`Leader::of`] want it. What is decoded here comes out of the memory in which it is kept, in front of
 /// which no tool can make multiplexers, one behind the other, of a choice that is two tables deep.
 pub fn kept(s: &Shape, route: Signal) -> Signal {
     match Network::of(s) {
         Network::Leader => cat(&[route.slice(0, s.lanes), leaders_bank(s, route)]),
-        _ if one_bit_each(s) => {
+        _ if s.lanes <= MOST_ONE_HOT_LANES => {
             cat(&elements(route, s.lane_bits()).into_iter().map(|bank| bank.decode(s.lanes)).collect::<Vec<_>>())
         }
         Network::Words | Network::Bytes => route,
@@ -146,9 +142,9 @@ impl Leader<Signal> {
         Leader { word: select_one_hot(&elements(line, 32), kept.from_bit(s.lanes)), own: kept.slice(0, s.lanes) }
     }
 
-    /// The words beside it are the lanes' own if this is so.
-    pub fn not_of(self, own_words: Signal) -> Leader<Signal> {
-        Leader { own: self.own | own_words.repeat(self.own.width()), ..self }
+    /// All lanes get the word beside it where `all` is 1.
+    pub fn own_if(self, all: Signal) -> Leader<Signal> {
+        Leader { own: self.own | all.repeat(self.own.width()), ..self }
     }
 
     /// Each lane's word, of those of the banks and this.
@@ -169,7 +165,7 @@ pub fn to_lanes(s: &Shape, m: Builder, line: Signal, kept: Signal, only_if: Opti
             wire!(kept = gated(kept));
             Leader::of(s, line, kept).choose(s, m, line)
         }
-        _ if one_bit_each(s) => {
+        _ if s.lanes <= MOST_ONE_HOT_LANES => {
             let inputs = LaneIn { bank: each(gated(kept)), line: all(line) };
             m.replicate("network", s.lanes, &any_bank(s), inputs).wanted
         }

@@ -6,8 +6,8 @@
 
 use super::collect::Write;
 use super::divide::Quotient;
-use super::gather::{GatherIn, GatherOut, Loaded, gather};
-use super::load_queue::Load;
+use super::gather::{Candidates, GatherIn, GatherOut, Loaded, gather};
+use super::load_queue::{Load, Owner, Owners};
 use super::network::{self, Leader};
 use super::resolve::Computed;
 use super::timing::{ISSUE_TO_WRITE, WAIT_BEFORE_BUBBLE};
@@ -29,6 +29,9 @@ pub struct WritebackIn<T> {
     pub response: Response<T>,
     /// The load that the response belongs to.
     pub load: Load<T>,
+    /// As [`LoadQueueOut::owners`](super::load_queue::LoadQueueOut::owners).
+    #[width(s.two_answers().then(|| Owners::shape(s)))]
+    pub owners: Option<Owners<T>>,
     /// As [`LoadQueueOut::last`](super::load_queue::LoadQueueOut::last): under [`Replay::Serialise`], of this load;
     /// else of what is written late.
     pub load_last: T,
@@ -111,15 +114,15 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         // What was loaded, and who it is for. Nobody waits for a load without a register, but it has its turn: whether
         // it has one is known late.
         let (load, quotient) = (i.load, i.quotient);
-        wire!(has_register = load.rd.any());
+        wire!(has_register = i.owners.map_or(load.rd.any(), |owners| owners.of_answer(|owner| owner.rd.any())));
         // An access may be answered in every cycle only where it is served in parts: there, the divider takes turns.
         let divider_next = (s.replay == Replay::Serialise).then(|| m.reg("divider_next", 1).reset(0u32));
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
         wire!(from_load = i.response.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
         // Block RAM answers late in its cycle. So with 8 lanes a bit is two tables of four inputs for a word that is
-        // chosen, and one for the choice of it or the own word, with the quotient's. A quotient is a whole word. Without
-        // a divider there is nothing to choose from.
+        // chosen, and one to join it with the own bank's, if there is that choice, and the quotient's, which is a whole
+        // word. Without a divider there is nothing to join.
         let only_if = s.multiply.then_some(from_load);
         let (line, kept) = (i.response.data, load.route.route);
         let leader = network::leader_behind(s).then(|| Leader::of(s, line, kept));
@@ -127,13 +130,13 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
             Some(_) => only_if.map_or(line, |on| line.only_if(on)),
             None => network::to_lanes(s, m, line, kept, only_if),
         };
-        let leader = leader.map(|leader| only_if.map_or(leader, |on| leader.not_of(!on)));
         // What an `sc.w` gets is not in the line.
-        let (loaded, leader) = load.route.conditional.map_or((loaded, leader), |sc| {
+        let loaded = load.route.conditional.map_or(loaded, |sc| {
             let fails = elements(sc.fails, 1).into_iter().map(|fails| fails.zext(32));
-            let words = (sc.valid & from_load).mux(cat(&fails.collect::<Vec<_>>()), loaded);
-            (words, leader.map(|leader| leader.not_of(sc.valid)))
+            (sc.valid & from_load).mux(cat(&fails.collect::<Vec<_>>()), loaded)
         });
+        let not_in_the_line = [only_if.map(|on| !on), load.route.conditional.map(|sc| sc.valid)];
+        let leader = leader.map(|leader| not_in_the_line.into_iter().flatten().fold(leader, Leader::own_if));
         let words = loaded | quotient.data;
         let offset = only_if.map_or(load.route.offset, |on| load.route.offset.only_if(on));
         let answer = Loaded {
@@ -151,9 +154,10 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let (size, last) = (m.lit(WORD, 3), m.lit(1u32, 1));
         let of_divider = Loaded { valid: from_quotient, slot, rd, lanes, words, leader, offset, size, last };
         let comes = pick([(from_load, answer)], of_divider);
+        let candidates = i.owners.map(|loads| Candidates { loads, quotient: Owner { slot, rd }, from_load });
         let written = m.deferred("written_late", 1);
         let GatherOut { taken, offered, empty } =
-            m.instance("gather", &gather(s), GatherIn { answer: comes, written: written.value });
+            m.instance("gather", &gather(s), GatherIn { answer: comes, written: written.value, candidates });
         wire!(response_taken = from_load & (taken | !has_register));
         wire!(quotient_taken = taken & !from_load);
         if let Some(next) = divider_next {

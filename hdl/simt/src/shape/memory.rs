@@ -1,7 +1,7 @@
 //! What can be chosen about the memory system.
 
-use super::Shape;
 use super::check::{ShapeError, power, range};
+use super::{Replay, Shape};
 use crate::pipeline::timing::ACCESS_TO_ANSWER;
 use heddle_hdl::Width;
 
@@ -147,6 +147,11 @@ impl Shape {
     /// Whether the memory port may have to wait.
     pub fn memory_stalls(&self) -> bool {
         self.cache.is_some() || self.backing != Backing::OnChip
+    }
+
+    /// Whether scratchpad and memory port may both answer in a cycle, and take turns.
+    pub fn two_answers(&self) -> bool {
+        self.replay == Replay::Serialise && self.scratchpad > 0
     }
 
     /// Data bits of the bus, if main memory is on one.

@@ -27,11 +27,13 @@ fn load(r: &mut fastrand::Rng, all: u64, slot: u32, rd: u32) -> Load {
 /// nothing waits that could go on. Answers of one load that follow each other are one write.
 #[test]
 fn every_lane_is_written_once() {
-    for (lanes, warps, in_turn, seed) in
-        [(1, 1, false, 1), (2, 2, false, 2), (8, 4, false, 3), (8, 4, true, 4), (64, 2, false, 5), (64, 64, true, 6)]
-    {
-        println!("{lanes} × {warps}, one load after the other: {in_turn}, seed {seed}");
-        let s = Shape { replay: Replay::Serialise, ..Shape::small(lanes, warps) };
+    let shapes =
+        [(1, 1, false, 1), (2, 2, false, 2), (8, 4, false, 3), (8, 4, true, 4), (64, 2, false, 5), (64, 64, true, 6)];
+    // With a scratchpad, it is said whose each answer would be.
+    for ((lanes, warps, in_turn, seed), candidates) in shapes.into_iter().flat_map(|s| [(s, false), (s, true)]) {
+        println!("{lanes} × {warps}, one load after the other: {in_turn}, seed {seed}, candidates: {candidates}");
+        let scratchpad = if candidates { Shape::default_scratchpad(lanes, warps) } else { 0 };
+        let s = Shape { replay: Replay::Serialise, scratchpad, ..Shape::small(lanes, warps) };
         let mut r = fastrand::Rng::with_seed(seed);
         let mut t = Sim::new(&gather(&s).check().unwrap());
         t.reset();
@@ -77,6 +79,18 @@ fn every_lane_is_written_once() {
             }
             let line: Vec<u32> = (0..lanes).map(|_| r.u32(..)).collect();
             let (slot, rd, mask, last) = answer.unwrap_or((0, 1, 0, false));
+            let candidates = s.two_answers().then(|| {
+                let (from_load, from_scratchpad) = (r.bool(), r.bool());
+                let mut owner = |comes: bool| {
+                    // Often one like what is held.
+                    let other = held.filter(|_| r.bool()).map_or((r.u32(..warps), r.u32(1..32)), |h| (h.0, h.1));
+                    let (slot, rd) = if comes { (slot, rd) } else { other };
+                    Owner { slot: slot.into(), rd: rd.into() }
+                };
+                let (scratchpad, port) = (owner(from_load && from_scratchpad), owner(from_load && !from_scratchpad));
+                let loads = Owners { scratchpad, port, from_scratchpad: from_scratchpad.into() };
+                Candidates { loads, quotient: owner(!from_load), from_load: from_load.into() }
+            });
             let asked = |written: bool| GatherIn {
                 answer: Loaded {
                     valid: answer.is_some().into(),
@@ -90,6 +104,7 @@ fn every_lane_is_written_once() {
                     last: last.into(),
                 },
                 written: written.into(),
+                candidates: candidates.clone(),
             };
             let joins = held.is_some_and(|h| answer.is_some_and(|a| (h.0, h.1, h.3) == (a.0, a.1, false)));
             let offered = held.filter(|h| h.3 || another_waits);

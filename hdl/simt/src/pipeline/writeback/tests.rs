@@ -1,5 +1,5 @@
 use super::*;
-use crate::pipeline::load_queue::Route;
+use crate::pipeline::load_queue::{Conditional, Route};
 use crate::pipeline::testing::{fields, packed};
 use crate::shape::Coalescing;
 use heddle_sim::Sim;
@@ -30,10 +30,21 @@ const FROM: [From; 3] = [From::Lanes, From::Product, From::Word];
 /// Three sources ask for the write port; the model says who gets it and what is written.
 #[test]
 fn priority_alignment_and_bubbles() {
-    for (lanes, warps, seed) in [(1, 1, 1), (2, 2, 2), (8, 8, 3), (64, 1, 4), (16, 4, 6), (32, 2, 5)] {
-        println!("{lanes} × {warps}, seed {seed}");
-        let coalescing = if seed % 2 == 0 { Coalescing::Full } else { Coalescing::Aligned };
-        let s = Shape { coalescing, ..Shape::small(lanes, warps) };
+    let full = |lanes, warps| Shape { coalescing: Coalescing::Full, ..Shape::small(lanes, warps) };
+    let shapes = [
+        Shape::small(1, 1),
+        full(2, 2),
+        Shape::small(8, 8),
+        Shape { reservations: true, ..Shape::small(8, 2) },
+        Shape { multiply: false, ..full(8, 1) },
+        Shape { reservations: true, ..full(16, 4) },
+        Shape { reservations: true, ..Shape::small(16, 1) },
+        Shape { multiply: false, ..Shape::small(32, 2) },
+        full(64, 1),
+    ];
+    for (seed, s) in (1..).zip(shapes) {
+        let Shape { lanes, warps, coalescing, .. } = s;
+        println!("{}, seed {seed}", s.options());
         let mut r = fastrand::Rng::with_seed(seed);
         let mut t = Sim::new(&writeback(&s).check().unwrap());
         let all = u64::MAX >> (64 - lanes);
@@ -52,13 +63,15 @@ fn priority_alignment_and_bubbles() {
             let busy = step / 100 % 2 == 0;
             let next = (r.u8(..20) < if busy { 19 } else { 5 })
                 .then(|| (r.u32(..warps), r.u32(1..32), r.u64(..) & all, FROM[r.usize(..3)], words(&mut r)));
-            let (response, quotient) = (r.bool(), r.bool());
+            let (response, quotient) = (r.bool(), s.multiply && r.bool());
             let (line, quotients) = (words(&mut r), words(&mut r));
             let products = match &stage_10 {
                 Some((.., From::Product, data)) => data.clone(),
                 _ => vec![0; lanes as usize],
             };
-            let size = [0, 1, 2, 4, 5][r.usize(..5)];
+            let conditional = s.reservations && r.bool();
+            let fails = r.u64(..) & all;
+            let size = if conditional { WORD } else { [0, 1, 2, 4, 5][r.usize(..5)] };
             let (load_slot, load_rd, served, own) = (r.u32(..warps), r.u32(..3), r.u64(..) & all, r.u64(..) & all);
             // Without a crossbar, a lane has its own bank's word or the leader's.
             let bank = r.u32(..lanes);
@@ -94,8 +107,13 @@ fn priority_alignment_and_bubbles() {
 
             let zero = Computed::shape(&s).map("", &mut |_, _| Bits::ZERO);
             let offset = offsets.iter().enumerate().fold(0u128, |bits, (k, &o)| bits | u128::from(o) << (2 * k));
-            let route =
-                Route { size: size.into(), served: served.into(), route, offset: offset.into(), conditional: None };
+            let route = Route {
+                size: size.into(),
+                served: served.into(),
+                route,
+                offset: offset.into(),
+                conditional: s.reservations.then(|| Conditional { valid: conditional.into(), fails: fails.into() }),
+            };
             let mut inputs = WritebackIn {
                 computed: next.as_ref().map_or(zero, |(slot, rd, mask, from, data)| Computed {
                     valid: true.into(),
@@ -110,6 +128,7 @@ fn priority_alignment_and_bubbles() {
                 products: packed(&products),
                 response: Response { valid: response.into(), tag: 0u32.into(), data: packed(&line) },
                 load: Load { slot: load_slot.into(), rd: load_rd.into(), route },
+                owners: None,
                 load_last: last.into(),
                 quotient: Quotient {
                     valid: quotient.into(),
@@ -156,7 +175,10 @@ fn priority_alignment_and_bubbles() {
             bubbles += u32::from(bubble);
             last_bubble = if bubble { Some(step) } else { last_bubble };
             let waits = held.is_some() && !writes_late;
-            let value = |k: usize| loaded(line[banks[k] as usize], offsets[k], size);
+            let value = |k: usize| match conditional {
+                true => (fails >> k & 1) as u32,
+                false => loaded(line[banks[k] as usize], offsets[k], size),
+            };
             held = match (load_goes, quotient_goes) {
                 (true, _) => Some((load_slot, load_rd, served, (0..lanes as usize).map(value).collect())),
                 (_, true) => Some((quotient_slot, quotient_rd, quotient_mask, quotients)),
