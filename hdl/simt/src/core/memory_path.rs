@@ -232,8 +232,11 @@ fn credit(s: &Shape, m: Builder, takes: Signal, leaves: &[Signal]) -> (Signal, S
     let width = count_width(s.requests);
     let used = m.reg("places_used", width).reset(0u32);
     let left = leaves.iter().fold(m.zero(width), |sum, &leaves| sum + leaves.zext(width));
-    wire!(next = used.q + takes.zext(width) - left);
-    used.next(next);
+    match leaves {
+        // Whether one leaves is known late.
+        &[leaves] => used.next_if(takes ^ leaves, takes.mux(used.q + 1, used.q - 1)),
+        _ => used.next(used.q + takes.zext(width) - left),
+    }
     m.assert("a_place_was_free", !takes | used.q.ne(s.requests));
     m.assert("places_leave_that_were_used", left.le(used.q));
     (used.q.ne(s.requests), used.q)

@@ -205,11 +205,12 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         // Beside the registers, which are compared: to read one of them would take more than a memory.
         let owners = m.memory("owners", Owner::shape(s), tag_bits).style(MemoryStyle::Distributed);
         owners.write(was_taken, entry_number, owner);
-        // Which answer goes to write-back is known late, and whose it is decides about the next request.
-        let both = i.answers.map(|AnswerTags { scratchpad, port, from_scratchpad }| Owners {
-            scratchpad: owners.read(scratchpad),
-            port: owners.read(port),
-            from_scratchpad,
+        // Which answer goes to write-back is known late, and whose it is decides about the next request. So the port's
+        // has a memory of its own: of two reads of one memory, of which one is used, tools make one.
+        let both = i.answers.map(|AnswerTags { scratchpad, port, from_scratchpad }| {
+            let of_port = m.memory("owners_of_port", Owner::shape(s), tag_bits).style(MemoryStyle::Distributed);
+            of_port.write(was_taken, entry_number, owner);
+            Owners { scratchpad: owners.read(scratchpad), port: of_port.read(port), from_scratchpad }
         });
         let Owner { slot, rd } = both.map_or_else(|| owners.read(i.tag), |both| both.of_answer(|owner| owner));
         let missing = i.missed.map(|Miss { valid, tag }| OfSlot { valid, slot: owners.read(tag).slot });
