@@ -343,7 +343,7 @@ shapes! {
     lanes_8_warps_4_voting: with(Shape { warp_primitives: true, ..Shape::new(8, 4) }, Coalescing::Aligned, Replay::Serialise, LATE);
     lanes_8_warps_8: with(scheduled(Shape::new(8, 8), Schedule::Sticky), Coalescing::Aligned, Replay::Split, LATE);
     lanes_16_warps_4: Shape { reservations: true, bank_address: BankAddress::PerLane, ..Shape::new(16, 4) };
-    lanes_16_warps_2_small: reserving(Shape::small(16, 2));
+    lanes_16_warps_2_small: reserving(Shape { atomics: true, ..Shape::small(16, 2) });
     lanes_32_warps_1: Shape::new(32, 1);
     lanes_32_warps_2: with(scheduled(Shape::new(32, 2), Schedule::GreedyThenOldest), Coalescing::Full, Replay::Serialise, Backing::OnChip);
     lanes_64_warps_1_small: Shape { backing: LATE, ..Shape::small(64, 1) };

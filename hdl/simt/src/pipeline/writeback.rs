@@ -1,7 +1,7 @@
 //! Stage 10, write back: one write a cycle into the register banks.
 //!
 //! What the pipeline computed has a fixed time and goes first. A load's line or the divider's result goes into the
-//! [gather register](super::gather), and from there, aligned, into the banks in a cycle in which the pipeline writes
+//! [gather register](super::gather), and from there, chosen if need be and aligned, into the banks in a cycle in which the pipeline writes
 //! nothing. A late result that waits long makes issue insert a bubble, and no other before that one has come here.
 
 use super::collect::Write;
