@@ -15,8 +15,8 @@
 //! quotient ─┘
 //! ```
 //!
-//! With more than 8 lanes, without a crossbar and under [`Replay::Split`], banks' words go in as they are, the leader's
-//! beside them, and who gets which is [chosen behind](super::network::leader_behind).
+//! With many lanes, without a crossbar and under [`Replay::Split`], banks' words go in as they are, the leader's beside
+//! them, and who gets which is [chosen behind](leader_behind).
 //!
 //! With [`Scoreboard::Exact`], two loads of one slot and register may be under way, for different threads. Those of one
 //! size are put together as if they were one, and are written when both have come or something else waits.

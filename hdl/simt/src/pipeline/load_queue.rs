@@ -206,7 +206,7 @@ pub fn load_queue(s: &Shape) -> TypedModule<LoadQueueIn<Width>, LoadQueueOut<Sig
         let owners = m.memory("owners", Owner::shape(s), tag_bits).style(MemoryStyle::Distributed);
         owners.write(was_taken, entry_number, owner);
         // Which answer goes to write-back is known late, and whose it is decides about the next request. So the port's
-        // has a memory of its own: of two reads of one memory, of which one is used, tools make one.
+        // has a memory of its own: of two reads of one memory, of which one is used, Yosys makes one.
         let both = i.answers.map(|AnswerTags { scratchpad, port, from_scratchpad }| {
             let of_port = m.memory("owners_of_port", Owner::shape(s), tag_bits).style(MemoryStyle::Distributed);
             of_port.write(was_taken, entry_number, owner);

@@ -9,7 +9,7 @@
 //! A *route* says where the served lanes find their words: with the leader network one bit per lane (its own bank), the
 //! lane that sends to the leader's bank, alone, and the number of that bank; else each lane's bank. A load keeps of it
 //! what the way back needs: with the leader network, one bit per lane and one bit per bank; else, up to
-//! [`MOST_ONE_HOT_LANES`] lanes, one bit per lane and bank. With more than [`LANES_IN_FRONT`] lanes, the leader network
+//! `MOST_ONE_HOT_LANES` lanes, one bit per lane and bank. With more than `LANES_IN_FRONT` lanes, the leader network
 //! is in two halves, [one behind the gather register](leader_behind).
 
 use crate::shape::{Coalescing, Replay, Shape};
@@ -42,8 +42,8 @@ pub fn route_bits(s: &Shape) -> Width {
     }
 }
 
-/// Up to so many lanes, a load keeps one bit per lane and bank of a route that is each lane's bank. Above, these bits,
-/// as many as the square of the lanes, would take more than they save, and slow down simulation.
+/// Up to so many lanes, a load keeps one bit per lane and bank of a route that is each lane's bank. Above, where these
+/// bits, as many as the square of the lanes, are a thousand and more, it was not tried.
 const MOST_ONE_HOT_LANES: u32 = 16;
 
 /// Bits of a route that a load keeps.
@@ -55,8 +55,8 @@ pub fn kept_bits(s: &Shape) -> Width {
     }
 }
 
-/// A route as [`to_lanes`] and [`Leader::of`] want it. What is decoded here comes out of the memory in which it is kept, in front of
-/// which no tool can make multiplexers, one behind the other, of a choice that is two tables deep.
+/// A route as [`to_lanes`] and [`Leader::of`] want it. What is decoded here comes out of the memory in which it is
+/// kept, in front of which no tool can make multiplexers, one behind the other, of a choice that is two tables deep.
 pub fn kept(s: &Shape, route: Signal) -> Signal {
     match Network::of(s) {
         Network::Leader => cat(&[route.slice(0, s.lanes), leaders_bank(s, route)]),
@@ -114,7 +114,7 @@ fn any_bank(s: &Shape) -> TypedModule<LaneIn<Width>, WordOut<Signal>> {
     })
 }
 
-/// Up to so many lanes, the leader network is in front of the gather register, where it is smaller.
+/// Up to so many lanes, the leader network is in front of the gather register. With 8, it took fewer tables there.
 const LANES_IN_FRONT: u32 = 8;
 
 /// Whether the [gather register](super::gather) is between what the banks give and the choice of the leader network, so

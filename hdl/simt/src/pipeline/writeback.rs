@@ -1,8 +1,9 @@
 //! Stage 10, write back: one write a cycle into the register banks.
 //!
 //! What the pipeline computed has a fixed time and goes first. A load's line or the divider's result goes into the
-//! [gather register](super::gather), and from there, chosen if need be and aligned, into the banks in a cycle in which the pipeline writes
-//! nothing. A late result that waits long makes issue insert a bubble, and no other before that one has come here.
+//! [gather register](super::gather), and from there, chosen if need be and aligned, into the banks in a cycle in which
+//! the pipeline writes nothing. A late result that waits long makes issue insert a bubble, and no other before that one
+//! has come here.
 
 use super::collect::Write;
 use super::divide::Quotient;
@@ -120,9 +121,9 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let turn = divider_next.as_ref().map_or(m.lit(0u32, 1), |next| next.q);
         wire!(from_load = i.response.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
-        // Block RAM answers late in its cycle. So with 8 lanes a bit is two tables of four inputs for a word that is
-        // chosen, and one to join it with the own bank's, if there is that choice, and the quotient's, which is a whole
-        // word. Without a divider there is nothing to join.
+        // Block RAM answers late in its cycle. So with the leader network and 8 lanes a bit is two tables of four
+        // inputs for the leader's word, and one for the choice of it or the own word, with the quotient's. A quotient is a
+        // whole word. Without a divider there is nothing to join.
         let only_if = s.multiply.then_some(from_load);
         let (line, kept) = (i.response.data, load.route.route);
         let leader = network::leader_behind(s).then(|| Leader::of(s, line, kept));

@@ -88,16 +88,13 @@ fn priority_alignment_and_bubbles() {
                     }
                 })
                 .collect();
+            let one_hot = |bank: u32| (0..lanes).map(move |k| u32::from(k == bank));
             let route = match crossbar && lanes > 1 {
                 true if network::kept_bits(&s) == lanes * s.lane_bits() => fields(&banks, s.lane_bits()),
-                true => {
-                    let wanted = banks.iter().flat_map(|&bank| (0..lanes).map(move |k| u32::from(k == bank)));
-                    fields(&wanted.collect::<Vec<_>>(), 1)
-                }
+                true => fields(&banks.iter().flat_map(|&bank| one_hot(bank)).collect::<Vec<_>>(), 1),
                 false => {
                     let own_lanes: Vec<u32> = (0..lanes).map(|k| (own >> k & 1) as u32).collect();
-                    let leader_bank: Vec<u32> = (0..lanes).map(|k| u32::from(k == bank)).collect();
-                    fields(&[own_lanes, leader_bank].concat(), 1)
+                    fields(&[own_lanes, one_hot(bank).collect()].concat(), 1)
                 }
             };
             let aligned = |r: &mut fastrand::Rng| r.u32(..4) >> (size & 3) << (size & 3);
