@@ -122,8 +122,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         wire!(from_load = i.response.valid & !(turn & quotient.valid));
         wire!(from_quotient = quotient.valid & !from_load);
         // Block RAM answers late in its cycle. So with the leader network and 8 lanes a bit is two tables of four
-        // inputs for the leader's word, and one for the choice of it or the own word, with the quotient's. A quotient is a
-        // whole word. Without a divider there is nothing to join.
+        // inputs for the leader's word, and one for the choice of it or the own word, with the quotient's. A quotient is
+        // a whole word. Without a divider there is nothing to choose from.
         let only_if = s.multiply.then_some(from_load);
         let (line, kept) = (i.response.data, load.route.route);
         let leader = network::leader_behind(s).then(|| Leader::of(s, line, kept));
