@@ -33,7 +33,8 @@ use std::time::Duration;
   heddle prove --list                what there is
   heddle prove ccs scoreboard-2x8    all of a block, and one
   heddle prove --quick --json        a few shapes of each block
-  heddle prove ccs --again           also if it held before, with the same text and provers")]
+  heddle prove ccs --again           also if it held before, with the same text and provers
+  heddle prove --limit 8 --docs docs the page, with at most 8 minutes for each")]
 pub struct Prove {
     /// Proofs, or blocks for all of theirs [default: all]
     #[arg(value_name = "NAME")]
@@ -44,6 +45,9 @@ pub struct Prove {
     /// Run also what held before; otherwise it is only reported
     #[arg(long)]
     again: bool,
+    /// End a proof that takes longer than so many minutes; it counts as a failure, and the page says so
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
     /// List the proofs and what they say
     #[arg(long)]
     list: bool,
@@ -99,6 +103,11 @@ impl Row {
             says: proof.says,
         }
     }
+
+    /// It is known not to hold, or says nothing; unlike one that only takes too long.
+    fn is_refuted(&self) -> bool {
+        !matches!(self.result.as_ref().map(|outcome| &outcome.result), Some(Verdict::Holds | Verdict::NoEnd(_)))
+    }
 }
 
 impl Prove {
@@ -115,8 +124,9 @@ impl Prove {
         let progress = Progress::new(chosen.len());
         let version = tools.version(&stop)?;
         let known = (!self.again).then_some(version.as_str());
-        let results =
-            prove_all(&chosen, &tools, known, &self.waves, &stop, &|proof, begins| progress.show(proof, begins));
+        let limit = self.limit.map(|minutes| Duration::from_secs(60 * minutes));
+        let shows = |proof: &Proof, begins| progress.show(proof, begins);
+        let results = prove_all(&chosen, &tools, known, limit, &self.waves, &stop, &shows);
         drop(progress);
 
         let mut rows = Vec::new();
@@ -138,18 +148,16 @@ impl Prove {
             print(&table(&rows))?
         }
         first?;
+        if let Some(docs) = self.docs.as_ref().filter(|_| !rows.iter().any(Row::is_refuted)) {
+            let stamp = Stamp::now(docs, of_proofs(&chosen)?, None);
+            tree::write(docs, [(PAGE, stamp.on(&page::page(&rows, &version)).as_str())])?;
+        }
         let fail = |row: &&Row| row.result.as_ref().is_none_or(|outcome| outcome.result != Verdict::Holds);
         if let Some(row) = rows.iter().find(fail) {
             let why = row.result.as_ref().map_or_else(String::new, |outcome| outcome.result.to_string());
             bail!("{} of {} proofs failed; {}: {why}", rows.iter().filter(fail).count(), rows.len(), row.name);
         }
-        match &self.docs {
-            Some(docs) => {
-                let stamp = Stamp::now(docs, of_proofs(&chosen)?, None);
-                tree::write(docs, [(PAGE, stamp.on(&page::page(&rows, &version)).as_str())])
-            }
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The proofs that are asked for.

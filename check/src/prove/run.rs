@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What came out of a proof.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub enum Verdict {
     NotInductive(Counterexample),
     /// It does, but these covers are out of reach within the depth for them: perhaps it says nothing.
     Unreached(Vec<String>),
+    /// Neither is known: it was ended after so long.
+    NoEnd(Duration),
 }
 
 /// A run that breaks an assertion; for an induction, one that may not be possible from reset.
@@ -68,6 +70,7 @@ impl fmt::Display for Verdict {
             Verdict::Fails(run) => write!(f, "{} fails", run.assertion),
             Verdict::NotInductive(run) => write!(f, "{} is not inductive", run.assertion),
             Verdict::Unreached(covers) => write!(f, "not reached: {}", covers.join(", ")),
+            Verdict::NoEnd(limit) => write!(f, "no end within {} s", limit.as_secs()),
         }
     }
 }
@@ -118,11 +121,12 @@ pub fn prove(
 }
 
 /// Proves all of them, two at a time; results in their order. `shows` is told when one begins (true) and ends. With the
-/// `version` of the provers, what held before is not run again.
+/// `version` of the provers, what held before is not run again. One that takes longer than `limit` is ended.
 pub fn prove_all(
     proofs: &[Proof],
     tools: &Tools,
     version: Option<&str>,
+    limit: Option<Duration>,
     waves: &Path,
     stop: &(dyn Fn() -> bool + Sync),
     shows: &(dyn Fn(&Proof, bool) + Sync),
@@ -145,7 +149,7 @@ pub fn prove_all(
                     Some(Held { seconds, covers }) => {
                         Ok(Proven { seconds, covers, verdict: Verdict::Holds, kept: true })
                     }
-                    None => prove(proof, &verilog, tools, waves, stop).inspect(|proven| {
+                    None => within(limit, proof, &verilog, tools, waves, stop).inspect(|proven| {
                         kept.iter().zip(Held::of(proven)).for_each(|(kept, held)| kept.write(&held));
                     }),
                 }
@@ -160,6 +164,28 @@ pub fn prove_all(
         }
     });
     results.into_iter().map(|result| result.into_inner().expect("every proof was taken by somebody")).collect()
+}
+
+/// As [`prove`], and after `limit` it is ended.
+fn within(
+    limit: Option<Duration>,
+    proof: &Proof,
+    verilog: &str,
+    tools: &Tools,
+    waves: &Path,
+    stop: &dyn Fn() -> bool,
+) -> Result<Proven, Stopped> {
+    let started = Instant::now();
+    let over = || limit.filter(|&limit| started.elapsed() >= limit);
+    match (prove(proof, verilog, tools, waves, &|| stop() || over().is_some()), over()) {
+        (Err(Stopped::Interrupted), Some(limit)) if !stop() => Ok(Proven {
+            seconds: started.elapsed().as_secs_f64(),
+            covers: (0, covers(&proof.harness)),
+            verdict: Verdict::NoEnd(limit),
+            kept: false,
+        }),
+        (proven, _) => proven,
+    }
 }
 
 /// What is kept of a proof that held. One that fails is run again.

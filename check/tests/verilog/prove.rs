@@ -1,10 +1,11 @@
 //! Formal proofs: a few shapes of each block, or all with `HEDDLE_LONG`; and a proof must be able to fail.
 
 use heddle_check::prove::verilog::verilog;
-use heddle_check::prove::{Proof, Proven, Tools, Verdict, proofs, prove, prove_all};
+use heddle_check::prove::{Proof, Proven, Stopped, Tools, Verdict, proofs, prove, prove_all};
 use heddle_simt::Divergence;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 const WAVES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/counterexamples");
 
@@ -39,7 +40,7 @@ fn holds(block: &str) {
     let long = std::env::var_os("HEDDLE_LONG").is_some();
     let of_block = |proof: &Proof| proof.block == block && (proof.quick || long);
     let chosen: Vec<Proof> = proofs(Divergence::ALL).unwrap().into_iter().filter(of_block).collect();
-    let results = prove_all(&chosen, &tools, Some(&version), Path::new(WAVES), &|| false, &|_, _| {});
+    let results = prove_all(&chosen, &tools, Some(&version), None, Path::new(WAVES), &|| false, &|_, _| {});
     for (proof, result) in chosen.iter().zip(results) {
         let proven = result.unwrap_or_else(|stopped| panic!("{stopped}"));
         let _ = writeln!(std::io::stderr(), "{}: {} in {:.0} s", proof.name, proven.verdict, proven.seconds);
@@ -125,4 +126,18 @@ fn an_empty_proof_is_found() {
     let Some((tools, _)) = tools() else { return };
     let proven = mutated(&tools, "scoreboard-2x1", "always @(posedge clk) running <= 1'b1;", "");
     assert!(matches!(&proven.verdict, Verdict::Unreached(covers) if covers.len() == 2), "{}", proven.verdict);
+}
+
+/// What takes longer than it may is neither proven nor refuted, and stops nobody else.
+#[test]
+fn a_proof_ends_at_its_limit() {
+    let Some((tools, _)) = tools() else { return };
+    let (chosen, limit) = ([find("ccs-1x1"), find("ccs-2x1")], Duration::from_millis(1));
+    let results = prove_all(&chosen, &tools, None, Some(limit), Path::new(WAVES), &|| false, &|_, _| {});
+    for result in results {
+        let Proven { verdict, covers, kept, .. } = result.unwrap();
+        assert_eq!((verdict, covers.0, kept), (Verdict::NoEnd(limit), 0, false));
+    }
+    let stopped = prove_all(&chosen, &tools, None, Some(limit), Path::new(WAVES), &|| true, &|_, _| {});
+    assert!(stopped.iter().all(|result| matches!(result, Err(Stopped::Interrupted))));
 }

@@ -109,6 +109,7 @@ impl Area {
         let now = nows()?;
         results.keep(|found| now.keys().any(|(board, core)| (*board, core) == (found.board.as_str(), &found.core)));
         let mut wanted = self.wanted()?;
+        let all = wanted.len();
         wanted.retain(|key| self.again || !is_known(&results, key, &now));
         let begun = Instant::now();
         let over = || self.limit.is_some_and(|limit| begun.elapsed() >= Duration::from_secs(60 * limit));
@@ -150,7 +151,7 @@ impl Area {
         }
         let missing = wanted.iter().filter(|key| !is_known(&results, key, &now)).count();
         if missing > 0 {
-            eprintln!("{missing} of {} measurements are still missing", wanted.len());
+            eprintln!("{missing} of {all} measurements are still missing");
         }
         match &self.docs {
             _ if self.json => print(&results.text()?)?,

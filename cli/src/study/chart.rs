@@ -52,7 +52,12 @@ impl Bars {
     /// With what is above and below.
     fn height(&self) -> f64 {
         let heading = if self.heading.is_some() { HEADING } else { 0.0 };
-        heading + self.bars().count() as f64 * BAR + GAP
+        heading + self.of_bars() + GAP
+    }
+
+    /// The bars', at least one: a group that has none has its name and its mark.
+    fn of_bars(&self) -> f64 {
+        self.bars().count().max(1) as f64 * BAR
     }
 }
 
@@ -78,7 +83,7 @@ impl Chart<'_> {
                 picture = picture.add(text(MARGIN, top + HEADING - 12.0, "start", heading).set("font-weight", "bold"));
                 top += HEADING;
             }
-            let height = group.bars().count() as f64 * BAR;
+            let height = group.of_bars();
             picture = picture.add(text(left - 8.0, top + height / 2.0 + 4.0, "end", &group.name));
             for (place, (series, value)) in group.bars().enumerate() {
                 let y = top + place as f64 * BAR;
@@ -119,15 +124,21 @@ mod tests {
             mark: "bound",
             most: 32.0,
             step: 8.0,
-            groups: vec![bars("gcd", [Some(4.0), Some(6.5)], Some(7.0)), bars("scan", [None, Some(30.0)], None)],
+            groups: vec![
+                bars("gcd", [Some(4.0), Some(6.5)], Some(7.0)),
+                bars("scan", [None, Some(30.0)], None),
+                bars("sort", [None, None], None),
+            ],
         };
         let picture = chart.svg();
         // Three bars, the background, and two series in the legend.
         assert_eq!(picture.matches("<rect ").count(), 3 + 1 + 2);
         // A mark, one in the legend, and lines at 0, 8, 16, 24, 32.
         assert_eq!(picture.matches("<line ").count(), 2 + 5);
-        for word in ["IPC", "theirs", "ours", "bound", "gcd", "scan", "6.5", "30.0"] {
+        for word in ["IPC", "theirs", "ours", "bound", "gcd", "scan", "sort", "6.5", "30.0"] {
             assert!(picture.contains(word), "{word}");
         }
+        let least = chart.groups.iter().map(Bars::height).fold(f64::MAX, f64::min);
+        assert!(least >= BAR + GAP, "names do not stand on each other");
     }
 }
