@@ -34,7 +34,7 @@ use std::time::Duration;
   heddle prove ccs scoreboard-2x8    all of a block, and one
   heddle prove --quick --json        a few shapes of each block
   heddle prove ccs --again           also if it held before, with the same text and provers
-  heddle prove --limit 8 --docs docs the page, with at most 8 minutes for each")]
+  heddle prove cache --limit 8       each for 8 minutes at most")]
 pub struct Prove {
     /// Proofs, or blocks for all of theirs [default: all]
     #[arg(value_name = "NAME")]
