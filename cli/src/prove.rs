@@ -46,8 +46,8 @@ pub struct Prove {
     #[arg(long)]
     again: bool,
     /// End a proof that takes longer than so many minutes; it counts as a failure, and the page says so
-    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(1..))]
-    limit: Option<u64>,
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
     /// List the proofs and what they say
     #[arg(long)]
     list: bool,
@@ -124,7 +124,7 @@ impl Prove {
         let progress = Progress::new(chosen.len());
         let version = tools.version(&stop)?;
         let known = (!self.again).then_some(version.as_str());
-        let limit = self.limit.map(|minutes| Duration::from_secs(60 * minutes));
+        let limit = self.limit.map(|minutes| Duration::from_secs(60 * u64::from(minutes)));
         let shows = |proof: &Proof, begins| progress.show(proof, begins);
         let results = prove_all(&chosen, &tools, known, limit, &self.waves, &stop, &shows);
         drop(progress);

@@ -96,11 +96,12 @@ pub enum Stopped {
 }
 
 /// Proves; `verilog` is [`super::verilog::verilog`] of the harness. A waveform of a failure goes into the folder
-/// `waves`. Ends soon after `stop` says so, and leaves nothing behind.
+/// `waves`. Ends soon after `stop` says so, or after `limit`, and leaves nothing behind.
 pub fn prove(
     proof: &Proof,
     verilog: &str,
     tools: &Tools,
+    limit: Option<Duration>,
     waves: &Path,
     stop: &dyn Fn() -> bool,
 ) -> Result<Proven, Stopped> {
@@ -108,14 +109,19 @@ pub fn prove(
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let path = cache().join(format!("proof-{}.{}.{number}", proof.name, std::process::id()));
     let folder = Folder::create(path.clone()).map_err(at(&path))?;
-    let run = Run { proof, verilog, tools, folder: folder.path(), stop };
     let started = Instant::now();
-    let verdict = run.assertions(waves)?;
-    let (reached, unreached) = run.covers()?;
-    let covers = (reached, reached + unreached.len());
-    let verdict = match verdict {
-        Verdict::Holds if !unreached.is_empty() => Verdict::Unreached(unreached),
-        verdict => verdict,
+    let over = || limit.filter(|&limit| started.elapsed() >= limit);
+    let ends = || stop() || over().is_some();
+    let run = Run { proof, verilog, tools, folder: folder.path(), stop: &ends };
+    let found = run.assertions(waves).and_then(|verdict| Ok((verdict, run.covers()?)));
+    let (verdict, covers) = match (found, over()) {
+        (Err(Stopped::Interrupted), Some(limit)) if !stop() => (Verdict::NoEnd(limit), (0, covers(&proof.harness))),
+        (found, _) => {
+            let (verdict, (reached, unreached)) = found?;
+            let covers = (reached, reached + unreached.len());
+            let is_empty = verdict == Verdict::Holds && !unreached.is_empty();
+            (if is_empty { Verdict::Unreached(unreached) } else { verdict }, covers)
+        }
     };
     Ok(Proven { seconds: started.elapsed().as_secs_f64(), covers, verdict, kept: false })
 }
@@ -149,7 +155,7 @@ pub fn prove_all(
                     Some(Held { seconds, covers }) => {
                         Ok(Proven { seconds, covers, verdict: Verdict::Holds, kept: true })
                     }
-                    None => within(limit, proof, &verilog, tools, waves, stop).inspect(|proven| {
+                    None => prove(proof, &verilog, tools, limit, waves, stop).inspect(|proven| {
                         kept.iter().zip(Held::of(proven)).for_each(|(kept, held)| kept.write(&held));
                     }),
                 }
@@ -164,28 +170,6 @@ pub fn prove_all(
         }
     });
     results.into_iter().map(|result| result.into_inner().expect("every proof was taken by somebody")).collect()
-}
-
-/// As [`prove`], and after `limit` it is ended.
-fn within(
-    limit: Option<Duration>,
-    proof: &Proof,
-    verilog: &str,
-    tools: &Tools,
-    waves: &Path,
-    stop: &dyn Fn() -> bool,
-) -> Result<Proven, Stopped> {
-    let started = Instant::now();
-    let over = || limit.filter(|&limit| started.elapsed() >= limit);
-    match (prove(proof, verilog, tools, waves, &|| stop() || over().is_some()), over()) {
-        (Err(Stopped::Interrupted), Some(limit)) if !stop() => Ok(Proven {
-            seconds: started.elapsed().as_secs_f64(),
-            covers: (0, covers(&proof.harness)),
-            verdict: Verdict::NoEnd(limit),
-            kept: false,
-        }),
-        (proven, _) => proven,
-    }
 }
 
 /// What is kept of a proof that held. One that fails is run again.

@@ -31,7 +31,7 @@ fn find(name: &str) -> Proof {
 fn mutated(tools: &Tools, name: &str, from: &str, to: &str) -> Proven {
     let text = verilog(&find(name).harness);
     assert_eq!(text.matches(from).count(), 1, "{from}\n{text}");
-    prove(&find(name), &text.replace(from, to), tools, Path::new(WAVES), &|| false).unwrap()
+    prove(&find(name), &text.replace(from, to), tools, None, Path::new(WAVES), &|| false).unwrap()
 }
 
 /// The proofs of a block hold.
