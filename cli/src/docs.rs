@@ -11,6 +11,7 @@ pub mod tree;
 
 use crate::output::{print, print_json};
 use crate::study::{age as study, area, per_area};
+use crate::sweep::page as study_time;
 use age::Stamp;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -61,8 +62,8 @@ impl Docs {
             bail!("{} is no tree of pages: it has no README.md; name its root with --docs", self.docs.display());
         }
         if !self.check {
-            study::renew(&self.docs)?;
-            self.mark_evidence()?;
+            let studies = study::renew(&self.docs)?;
+            self.mark_evidence(&studies)?;
         }
         let rows = self.rows()?;
         if self.json {
@@ -78,16 +79,18 @@ impl Docs {
     }
 
     /// Has each page of evidence say whether it is of the core as it is.
-    fn mark_evidence(&self) -> Result<()> {
-        evidence::ALL.iter().try_for_each(|evidence| {
-            let text = read(&self.docs, evidence.page)?;
-            let marked = age::marked(&text, &(evidence.now)()?);
-            if marked == text { Ok(()) } else { tree::write(&self.docs, [(evidence.page, marked.as_str())]) }
-        })
+    fn mark_evidence(&self, studies: &[String]) -> Result<()> {
+        let mark = |page: &'static str, now: &str| {
+            let text = read(&self.docs, page)?;
+            let marked = age::marked(&text, now);
+            if marked == text { Ok(()) } else { tree::write(&self.docs, [(page, marked.as_str())]) }
+        };
+        evidence::ALL.iter().try_for_each(|evidence| mark(evidence.page, &(evidence.now)()?))?;
+        mark(study_time::PAGE, &study_time::hash(studies.iter().map(String::as_str)))
     }
 
     fn rows(&self) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
+        let (mut rows, mut studies) = (Vec::new(), Vec::new());
         for page in study::PAGES {
             let text = read(&self.docs, page)?;
             let now = study::now(&text).with_context(|| page.to_string())?.1;
@@ -99,6 +102,7 @@ impl Docs {
                 row.state
             };
             rows.push(Row { right: row.right && !other, state, ..row });
+            studies.push(now);
         }
         let (right, state) = match area::outdated(&self.docs)?[..] {
             [] => (true, "says of each row whether it is of this core"),
@@ -112,6 +116,9 @@ impl Docs {
             let gone = evidence.gone(&text)?;
             rows.push(self.row(evidence.page, &text, &(evidence.now)()?, gone, evidence.command.into()));
         }
+        let text = read(&self.docs, study_time::PAGE)?;
+        let now = study_time::hash(studies.iter().map(String::as_str));
+        rows.push(self.row(study_time::PAGE, &text, &now, Vec::new(), study_time::COMMAND.into()));
         Ok(rows)
     }
 
@@ -167,7 +174,7 @@ mod tests {
     fn pages_are_of_the_core_or_say_how_old_they_are() {
         let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs"));
         let rows = Docs { check: true, docs: docs.into(), json: false }.rows().unwrap();
-        assert_eq!(rows.len(), study::PAGES.len() + 1 + evidence::ALL.len());
+        assert_eq!(rows.len(), study::PAGES.len() + 2 + evidence::ALL.len());
         let told = |is: &dyn Fn(&Row) -> bool| {
             let rows = rows.iter().filter(|row| is(row));
             rows.map(|row| format!("{}: {}; `{}`\n", row.page, row.state, row.command)).collect::<String>()

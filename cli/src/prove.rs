@@ -106,7 +106,7 @@ impl Row {
 
     /// It is known not to hold, or says nothing; unlike one that only takes too long.
     fn is_refuted(&self) -> bool {
-        !matches!(self.result.as_ref().map(|outcome| &outcome.result), Some(Verdict::Holds | Verdict::NoEnd(_)))
+        !matches!(self.result.as_ref().map(|outcome| &outcome.result), Some(Verdict::Holds | Verdict::NoEnd { .. }))
     }
 }
 

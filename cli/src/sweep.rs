@@ -8,7 +8,7 @@
 //! | `plan.rs` | runs, and the names of their results; `key.rs`: what a name is made of |
 //! | `store.rs` | results, a file each |
 //! | `work.rs` | who runs what; `simulate.rs`: here; `child.rs`: in a process of its own |
-//! | `table.rs`, `rows.rs` | what comes out |
+//! | `table.rs`, `rows.rs`, `page.rs` | what comes out |
 //! | `snakemake.rs` | the same for several machines |
 
 mod child;
@@ -16,6 +16,7 @@ mod command;
 mod expand;
 mod file;
 pub mod key;
+pub mod page;
 mod plan;
 mod rows;
 mod simulate;
@@ -36,6 +37,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Instant;
 use store::{Record, Store};
 use table::Table;
 use work::{Done, work};
@@ -58,6 +60,7 @@ use work::{Done, work};
   heddle sweep examples/sweeps/latency.toml --jobs 4 --results /tmp/latency
   heddle sweep examples/sweeps/orders.toml --again                runs anew what failed
   heddle sweep examples/sweeps/studies.toml --results /tmp/all    every study; what each takes
+  heddle sweep examples/sweeps/studies.toml --results /tmp/new --docs docs    the same, and its page
   heddle sweep examples/sweeps/orders.toml --snakemake flow && snakemake --snakefile flow/Snakefile --cores 8")]
 pub struct Sweep {
     /// What to run
@@ -91,6 +94,10 @@ pub struct Sweep {
     /// Write a workflow for Snakemake into this folder, whose jobs are the pieces, and do no more
     #[arg(long, value_name = "DIR", conflicts_with_all = ["csv", "json", "batch"])]
     snakemake: Option<PathBuf>,
+    /// Write evidence/study-time.md into this folder, too; of a sweep of every study, and with a folder of results that is
+    /// empty
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["batch", "dry_run", "snakemake"])]
+    docs: Option<PathBuf>,
     /// Where paths in the file begin [default: its folder]
     #[arg(long, value_name = "DIR")]
     paths: Option<PathBuf>,
@@ -111,16 +118,15 @@ struct Report<'a> {
 
 impl Sweep {
     pub fn run(self) -> Result<()> {
+        let begun = Instant::now();
         let name = self.file.display().to_string();
         let file = File::read(&self.file)?;
         let interrupt = Interrupt::catch()?;
         let folder = self.paths.clone().unwrap_or_else(|| command::folder_of(&self.file));
         let mut plan = Plan::new(&name, &file, &folder)?;
         // A study takes all processors by itself.
-        let threads = match plan.command {
-            Command::Study => 1,
-            _ => thread::available_parallelism().map_or(1, |n| n.get()),
-        };
+        let processors = thread::available_parallelism().map_or(1, |n| n.get());
+        let threads = if plan.command == Command::Study { 1 } else { processors };
         let threads = self.jobs.map_or(threads, |jobs| jobs as usize);
         plan.end_at(&interrupt);
         let table = Table::new(&name, &file, plan.command)?;
@@ -137,12 +143,18 @@ impl Sweep {
                 plan.command,
             );
         }
+        let store = Store::new(&results);
+        if let Some(docs) = &self.docs {
+            page::check(&plan, docs)?;
+            if !store.is_empty() {
+                bail!("{} has results: what they took is not known; name an empty folder", results.display());
+            }
+        }
         let jobs = match self.batch {
             None => (0..plan.jobs.len()).collect(),
             Some(piece) => self.piece(&plan, piece)?,
         };
         plan.find_keys(&jobs, threads, &interrupt)?;
-        let store = Store::new(&results);
         if self.dry_run {
             return print(&listed(&plan, &store));
         }
@@ -164,6 +176,10 @@ impl Sweep {
             let text = table.text(&plan, &done.records)?;
             let below = format!("{}{}", failures(&plan, &done.records), left_out(&plan));
             print(&format!("{text}\n{below}{}; results in {}\n", counted(&jobs, &done, failed), results.display()))?;
+        }
+        let all_ran = done.stopped.is_none() && failed == 0;
+        if let Some(docs) = self.docs.as_ref().filter(|_| all_ran) {
+            page::write(&plan, &done.records, begun.elapsed(), processors, docs)?;
         }
         match done.stopped {
             Some(error) => Err(error),

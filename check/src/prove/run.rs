@@ -40,8 +40,13 @@ pub enum Verdict {
     NotInductive(Counterexample),
     /// It does, but these covers are out of reach within the depth for them: perhaps it says nothing.
     Unreached(Vec<String>),
-    /// Neither is known: it was ended after so long.
-    NoEnd(Duration),
+    /// Neither is known: it was ended.
+    NoEnd {
+        /// After so long.
+        after: Duration,
+        /// Of a bounded proof: the cycles from reset for which it holds.
+        cycles: Option<u32>,
+    },
 }
 
 /// A run that breaks an assertion; for an induction, one that may not be possible from reset.
@@ -70,7 +75,10 @@ impl fmt::Display for Verdict {
             Verdict::Fails(run) => write!(f, "{} fails", run.assertion),
             Verdict::NotInductive(run) => write!(f, "{} is not inductive", run.assertion),
             Verdict::Unreached(covers) => write!(f, "not reached: {}", covers.join(", ")),
-            Verdict::NoEnd(limit) => write!(f, "no end within {} s", limit.as_secs()),
+            Verdict::NoEnd { after, cycles } => {
+                let held = cycles.map_or_else(String::new, |cycles| format!("; {cycles} cycles hold"));
+                write!(f, "no end within {} s{held}", after.as_secs())
+            }
         }
     }
 }
@@ -115,7 +123,9 @@ pub fn prove(
     let run = Run { proof, verilog, tools, folder: folder.path(), stop: &ends };
     let found = run.assertions(waves).and_then(|verdict| Ok((verdict, run.covers()?)));
     let (verdict, covers) = match (found, over()) {
-        (Err(Stopped::Interrupted), Some(limit)) if !stop() => (Verdict::NoEnd(limit), (0, covers(&proof.harness))),
+        (Err(Stopped::Interrupted), Some(after)) if !stop() => {
+            (Verdict::NoEnd { after, cycles: run.cycles()? }, (0, covers(&proof.harness)))
+        }
         (found, _) => {
             let (verdict, (reached, unreached)) = found?;
             let covers = (reached, reached + unreached.len());
@@ -222,6 +232,15 @@ impl Run<'_> {
         }
     }
 
+    /// Of a bounded proof that was ended: for how many cycles it holds.
+    fn cycles(&self) -> Result<Option<u32>, Stopped> {
+        if self.proof.method != Method::Bounded {
+            return Ok(None);
+        }
+        let printed = self.folder.join("bmc.log");
+        Ok(cycles(&fs::read_to_string(&printed).map_err(at(&printed))?, self.proof.depth))
+    }
+
     /// How many covers are reached, and the names of those that are not.
     fn covers(&self) -> Result<(usize, Vec<String>), Stopped> {
         let log = self.sby("cover", self.proof.cover_depth + 1)?;
@@ -274,6 +293,17 @@ impl Run<'_> {
     }
 }
 
+/// The cycles of which a bounded proof's log says that they hold, of so many: those before the one that it is at.
+fn cycles(log: &str, depth: u32) -> Option<u32> {
+    if log.contains("DONE (PASS") {
+        return Some(depth);
+    }
+    let step =
+        log.lines().rev().find_map(|line| line.split_once("Checking assertions in step ")?.1.strip_suffix(".."))?;
+    // Step 0 is the reset.
+    step.parse::<u32>().ok()?.checked_sub(1)
+}
+
 /// How many covers a log says are reached, and the names of the others. None if it does not tell of so many covers, or
 /// if they are not what its last line says.
 fn reached(log: &str, done: &str, covers: usize) -> Option<(usize, Vec<String>)> {
@@ -317,6 +347,18 @@ mod tests {
         let held = Proven { seconds: 2.5, covers: (3, 3), verdict: Verdict::Holds, kept: false };
         assert!(Held::of(&held).is_some_and(|held| (held.seconds, held.covers) == (2.5, (3, 3))));
         assert!(Held::of(&Proven { verdict: Verdict::Unreached(vec!["c".into()]), ..held }).is_none());
+    }
+
+    #[test]
+    fn a_bounded_proof_holds_up_to_where_it_was_ended() {
+        let step = |what: &str, step: u32| {
+            format!("SBY 10:31:42 [bmc] engine_0: ##   0:00:55  Checking {what} in step {step}..\n")
+        };
+        let waits = "SBY 10:32:42 [bmc] engine_0: ##   0:01:55  waiting for solver (1 minute)\n";
+        let log = step("assertions", 0) + &step("assumptions", 1) + &step("assertions", 1);
+        assert_eq!((cycles("", 9), cycles(&step("assertions", 0), 9), cycles(&log, 9)), (None, None, Some(0)));
+        assert_eq!(cycles(&(log + &step("assumptions", 8) + &step("assertions", 8) + waits), 9), Some(7));
+        assert_eq!(cycles("SBY 10:32:42 [bmc] DONE (PASS, rc=0)\n", 9), Some(9));
     }
 
     #[test]

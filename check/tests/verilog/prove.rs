@@ -136,7 +136,7 @@ fn a_proof_ends_at_its_limit() {
     let results = prove_all(&chosen, &tools, None, Some(limit), Path::new(WAVES), &|| false, &|_, _| {});
     for result in results {
         let Proven { verdict, covers, kept, .. } = result.unwrap();
-        assert_eq!((verdict, covers.0, kept), (Verdict::NoEnd(limit), 0, false));
+        assert_eq!((verdict, covers.0, kept), (Verdict::NoEnd { after: limit, cycles: None }, 0, false));
     }
     let stopped = prove_all(&chosen, &tools, None, Some(limit), Path::new(WAVES), &|| true, &|_, _| {});
     assert!(stopped.iter().all(|result| matches!(result, Err(Stopped::Interrupted))));

@@ -59,7 +59,7 @@ pub struct Area {
     docs: Option<PathBuf>,
     /// End after so many minutes
     #[arg(long, value_name = "MINUTES")]
-    limit: Option<u64>,
+    limit: Option<u32>,
     /// Measure also what is known of the core as it is
     #[arg(long)]
     again: bool,
@@ -112,7 +112,7 @@ impl Area {
         let all = wanted.len();
         wanted.retain(|key| self.again || !is_known(&results, key, &now));
         let begun = Instant::now();
-        let over = || self.limit.is_some_and(|limit| begun.elapsed() >= Duration::from_secs(60 * limit));
+        let over = || self.limit.is_some_and(|limit| begun.elapsed() >= Duration::from_secs(60 * u64::from(limit)));
         let stop = || interrupt.poll().is_break() || over();
         let progress = progress(wanted.len());
         let says = |what: &str| progress.set_message(what.to_string());

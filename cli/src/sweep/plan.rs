@@ -88,6 +88,11 @@ impl Batch {
         })
     }
 
+    /// The hash of a study's cores and programs, once keys were asked for.
+    pub fn studied(&self) -> Option<&str> {
+        self.study.as_ref().and(self.design.rsplit_once('-')).map(|(hash, _)| hash)
+    }
+
     /// The hash of what runs there: of the hardware, or of all cores and programs of a study.
     fn hash(&self, command: Command) -> Result<String> {
         match &self.study {
@@ -332,24 +337,6 @@ mod tests {
         let plan = plan("command = \"synth\"\n[options]\nlanes = 1\nwarps = 1\n").unwrap();
         let rest = &plan.combinations[0].rest;
         assert!(rest.contains(&YOSYS.title()) && rest.contains(NEXTPNR), "{rest}");
-    }
-
-    /// Each with the options of its page; that of area keeps its rows in a file of its own.
-    #[test]
-    fn the_example_on_studies_has_the_command_of_every_page() {
-        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-        let page = |name: &&str| fs::read_to_string(root.join("docs").join(name)).unwrap();
-        let written: BTreeSet<String> = age::PAGES.iter().map(|name| age::command(&page(name))).collect();
-        let path = root.join("examples/sweeps/studies.toml");
-        let file = File::parse("studies.toml", &fs::read_to_string(&path).unwrap()).unwrap();
-        let plan = Plan::new("studies.toml", &file, path.parent().unwrap()).unwrap();
-        let line = |planned: &Planned| {
-            // The page's command finds the file from the project's folder.
-            let words = planned.words.iter().filter(|word| !word.starts_with("--area="));
-            let words: Vec<String> = words.map(|word| word.replace("=", " ")).collect();
-            format!("heddle study {} --docs docs", words.join(" "))
-        };
-        assert_eq!(plan.combinations.iter().map(line).collect::<BTreeSet<_>>(), written);
     }
 
     #[test]

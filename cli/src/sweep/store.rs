@@ -56,6 +56,12 @@ impl Store {
         fs::create_dir_all(&locks).with_context(|| format!("cannot write folder {}", self.folder.display()))
     }
 
+    /// It has no results.
+    pub fn is_empty(&self) -> bool {
+        let is_result = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
+        fs::read_dir(&self.folder).map_or(true, |files| !files.flatten().any(|file| is_result(&file.path())))
+    }
+
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -287,6 +287,22 @@ fn a_study_is_swept() {
     );
 }
 
+/// What studies take is known of all of them, from nothing.
+#[test]
+fn a_page_is_of_no_other_sweep() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").display().to_string();
+    let place = with("command = \"study\"\n[options]\nstudy = \"order\"\n");
+    let error = |line: &str| String::from_utf8(place.run(line).stderr).unwrap();
+    let other = error(&format!("sweep s.toml --docs {docs}"));
+    assert!(
+        other.starts_with("error: --docs is of every study with the options of its page: `heddle study "),
+        "{other}"
+    );
+    let none = error("sweep s.toml --docs missing");
+    assert!(none.starts_with("error: cannot read missing/studies/"), "{none}");
+    assert!(!place.path().join("s.results").exists());
+}
+
 /// The example has the study's variants, and each draw's figures are the same.
 #[test]
 fn the_example_on_mechanisms_is_the_study() {
