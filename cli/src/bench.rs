@@ -3,7 +3,7 @@
 mod batch;
 mod chart;
 mod check;
-mod page;
+pub mod page;
 mod row;
 mod runner;
 mod state;

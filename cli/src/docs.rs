@@ -2,8 +2,8 @@
 //!
 //! Each page carries the hash of what its figures come from, and the commit at which they were measured
 //! ([`age`](mod@age)): those of studies of their cores and programs ([`study::age`](crate::study::age)), those of
-//! [`evidence`](mod@evidence) of their cores or proofs, and each row of the page on area that of its core. What pages
-//! of evidence name is there or not.
+//! [`evidence`](mod@evidence) of their cores or proofs, that of study time of all studies, and each row of the page on
+//! area that of its core. What pages of evidence name is there or not.
 
 pub mod age;
 pub mod evidence;
@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 /// Say how old the pages are that commands write, and write those anew that take less than a minute.
 ///
 /// Those are the page on area with its charts, out of what was measured, and the line on each other page that says that
-/// it is of an older core. Studies, proofs, covers, mutants and speed are measured by commands of their own, which the
-/// table names.
+/// it is of an older core. Studies, their time, proofs, covers, mutants and speed are measured by commands of their own,
+/// which the table names.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle docs                   write anew what takes less than a minute, and say how old the rest is
@@ -90,7 +90,7 @@ impl Docs {
     }
 
     fn rows(&self) -> Result<Vec<Row>> {
-        let (mut rows, mut studies) = (Vec::new(), Vec::new());
+        let (mut rows, mut studies, mut commands) = (Vec::new(), Vec::new(), Vec::new());
         for page in study::PAGES {
             let text = read(&self.docs, page)?;
             let now = study::now(&text).with_context(|| page.to_string())?.1;
@@ -103,6 +103,7 @@ impl Docs {
             };
             rows.push(Row { right: row.right && !other, state, ..row });
             studies.push(now);
+            commands.push(study::command(&text));
         }
         let (right, state) = match area::outdated(&self.docs)?[..] {
             [] => (true, "says of each row whether it is of this core"),
@@ -118,7 +119,8 @@ impl Docs {
         }
         let text = read(&self.docs, study_time::PAGE)?;
         let now = study_time::hash(studies.iter().map(String::as_str));
-        rows.push(self.row(study_time::PAGE, &text, &now, Vec::new(), study_time::COMMAND.into()));
+        let gone = study_time::gone(&text, &commands);
+        rows.push(self.row(study_time::PAGE, &text, &now, gone, study_time::COMMAND.into()));
         Ok(rows)
     }
 

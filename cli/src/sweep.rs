@@ -60,7 +60,7 @@ use work::{Done, work};
   heddle sweep examples/sweeps/latency.toml --jobs 4 --results /tmp/latency
   heddle sweep examples/sweeps/orders.toml --again                runs anew what failed
   heddle sweep examples/sweeps/studies.toml --results /tmp/all    every study; what each takes
-  heddle sweep examples/sweeps/studies.toml --results /tmp/new --docs docs    the same, and its page
+  heddle sweep examples/sweeps/studies.toml --results /tmp/new --docs docs   the same, and a page
   heddle sweep examples/sweeps/orders.toml --snakemake flow && snakemake --snakefile flow/Snakefile --cores 8")]
 pub struct Sweep {
     /// What to run
@@ -94,9 +94,9 @@ pub struct Sweep {
     /// Write a workflow for Snakemake into this folder, whose jobs are the pieces, and do no more
     #[arg(long, value_name = "DIR", conflicts_with_all = ["csv", "json", "batch"])]
     snakemake: Option<PathBuf>,
-    /// Write evidence/study-time.md into this folder, too; of a sweep of every study, and with a folder of results that is
+    /// Write evidence/study-time.md into this folder, too; of a sweep of every study, with a folder of results that is
     /// empty
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["batch", "dry_run", "snakemake"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["batch", "dry_run", "snakemake", "jobs"])]
     docs: Option<PathBuf>,
     /// Where paths in the file begin [default: its folder]
     #[arg(long, value_name = "DIR")]
@@ -125,8 +125,10 @@ impl Sweep {
         let folder = self.paths.clone().unwrap_or_else(|| command::folder_of(&self.file));
         let mut plan = Plan::new(&name, &file, &folder)?;
         // A study takes all processors by itself.
-        let processors = thread::available_parallelism().map_or(1, |n| n.get());
-        let threads = if plan.command == Command::Study { 1 } else { processors };
+        let threads = match plan.command {
+            Command::Study => 1,
+            _ => thread::available_parallelism().map_or(1, |n| n.get()),
+        };
         let threads = self.jobs.map_or(threads, |jobs| jobs as usize);
         plan.end_at(&interrupt);
         let table = Table::new(&name, &file, plan.command)?;
@@ -161,11 +163,15 @@ impl Sweep {
         let csv = self.csv.as_deref().map(ResultFile::create).transpose()?;
         store.create()?;
         let done = work(&plan, &jobs, &store, threads, self.again, &interrupt);
+        let failed = done.records.iter().flatten().filter(|record| !record.ok).count();
+        let wall = begun.elapsed();
+        if let Some(docs) = self.docs.as_ref().filter(|_| failed == 0 && done.computed == jobs.len()) {
+            page::write(&plan, &done.records, wall, docs)?;
+        }
         if let Some(mut file) = csv {
             file.writer().write_all(&rows::csv(&plan, &done.records)?).context("cannot write the CSV")?;
             file.finish()?;
         }
-        let failed = done.records.iter().flatten().filter(|record| !record.ok).count();
         if self.batch.is_some() {
             print(&format!("{}\n", counted(&jobs, &done, failed)))?;
             return done.stopped.map_or(Ok(()), Err);
@@ -176,10 +182,6 @@ impl Sweep {
             let text = table.text(&plan, &done.records)?;
             let below = format!("{}{}", failures(&plan, &done.records), left_out(&plan));
             print(&format!("{text}\n{below}{}; results in {}\n", counted(&jobs, &done, failed), results.display()))?;
-        }
-        let all_ran = done.stopped.is_none() && failed == 0;
-        if let Some(docs) = self.docs.as_ref().filter(|_| all_ran) {
-            page::write(&plan, &done.records, begun.elapsed(), processors, docs)?;
         }
         match done.stopped {
             Some(error) => Err(error),

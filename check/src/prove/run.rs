@@ -40,11 +40,11 @@ pub enum Verdict {
     NotInductive(Counterexample),
     /// It does, but these covers are out of reach within the depth for them: perhaps it says nothing.
     Unreached(Vec<String>),
-    /// Neither is known: it was ended.
+    /// It was ended before that was known, or before covers were looked for.
     NoEnd {
         /// After so long.
         after: Duration,
-        /// Of a bounded proof: the cycles from reset for which it holds.
+        /// Of a bounded proof that came so far: the cycles from reset for which it holds.
         cycles: Option<u32>,
     },
 }
@@ -76,7 +76,11 @@ impl fmt::Display for Verdict {
             Verdict::NotInductive(run) => write!(f, "{} is not inductive", run.assertion),
             Verdict::Unreached(covers) => write!(f, "not reached: {}", covers.join(", ")),
             Verdict::NoEnd { after, cycles } => {
-                let held = cycles.map_or_else(String::new, |cycles| format!("; {cycles} cycles hold"));
+                let held = match cycles {
+                    None => String::new(),
+                    Some(1) => "; 1 cycle holds".into(),
+                    Some(cycles) => format!("; {cycles} cycles hold"),
+                };
                 write!(f, "no end within {} s{held}", after.as_secs())
             }
         }
@@ -232,13 +236,17 @@ impl Run<'_> {
         }
     }
 
-    /// Of a bounded proof that was ended: for how many cycles it holds.
+    /// Of a proof that was ended: if it is bounded, for how many cycles it holds. Fails if an assertion is known not to
+    /// hold, of which there is no waveform yet.
     fn cycles(&self) -> Result<Option<u32>, Stopped> {
         if self.proof.method != Method::Bounded {
             return Ok(None);
         }
-        let printed = self.folder.join("bmc.log");
-        Ok(cycles(&fs::read_to_string(&printed).map_err(at(&printed))?, self.proof.depth))
+        let log = fs::read_to_string(self.folder.join("bmc.log")).unwrap_or_default();
+        match log.lines().find(|line| line.contains("Assert failed in ")) {
+            Some(line) => Err(Stopped::Failed(self.proof.name.clone(), format!("ended before its waveform: {line}"))),
+            None => Ok(cycles(&log, self.proof.depth)),
+        }
     }
 
     /// How many covers are reached, and the names of those that are not.
@@ -293,15 +301,15 @@ impl Run<'_> {
     }
 }
 
-/// The cycles of which a bounded proof's log says that they hold, of so many: those before the one that it is at.
+/// The cycles from reset of which a bounded proof's log says that they hold, of so many as its depth. The steps before
+/// the one that it is at do; a property is looked at one step after its cycle.
 fn cycles(log: &str, depth: u32) -> Option<u32> {
     if log.contains("DONE (PASS") {
         return Some(depth);
     }
-    let step =
-        log.lines().rev().find_map(|line| line.split_once("Checking assertions in step ")?.1.strip_suffix(".."))?;
-    // Step 0 is the reset.
-    step.parse::<u32>().ok()?.checked_sub(1)
+    let at =
+        |line: &str| line.split_once("Checking ")?.1.split_once(" in step ")?.1.strip_suffix("..")?.parse::<u32>().ok();
+    log.lines().rev().find_map(at)?.checked_sub(1).filter(|&cycles| cycles > 0)
 }
 
 /// How many covers a log says are reached, and the names of the others. None if it does not tell of so many covers, or
@@ -356,7 +364,8 @@ mod tests {
         };
         let waits = "SBY 10:32:42 [bmc] engine_0: ##   0:01:55  waiting for solver (1 minute)\n";
         let log = step("assertions", 0) + &step("assumptions", 1) + &step("assertions", 1);
-        assert_eq!((cycles("", 9), cycles(&step("assertions", 0), 9), cycles(&log, 9)), (None, None, Some(0)));
+        assert_eq!((cycles("", 9), cycles(&step("assertions", 0), 9), cycles(&log, 9)), (None, None, None));
+        assert_eq!(cycles(&(log.clone() + &step("assumptions", 2)), 9), Some(1));
         assert_eq!(cycles(&(log + &step("assumptions", 8) + &step("assertions", 8) + waits), 9), Some(7));
         assert_eq!(cycles("SBY 10:32:42 [bmc] DONE (PASS, rc=0)\n", 9), Some(9));
     }

@@ -138,6 +138,12 @@ fn a_proof_ends_at_its_limit() {
         let Proven { verdict, covers, kept, .. } = result.unwrap();
         assert_eq!((verdict, covers.0, kept), (Verdict::NoEnd { after: limit, cycles: None }, 0, false));
     }
+    // It holds for some of its cycles after these seconds, and has more than a hundred: it would take very long.
+    let bounded = Proof { depth: 200, ..find("block-stack-1x2") };
+    let limit = Duration::from_secs(12);
+    let verdict = prove(&bounded, &verilog(&bounded.harness), &tools, Some(limit), Path::new(WAVES), &|| false);
+    let verdict = verdict.unwrap().verdict;
+    assert!(matches!(&verdict, Verdict::NoEnd { after, cycles: Some(1..200) } if *after == limit), "{verdict}");
     let stopped = prove_all(&chosen, &tools, None, Some(limit), Path::new(WAVES), &|| true, &|_, _| {});
     assert!(stopped.iter().all(|result| matches!(result, Err(Stopped::Interrupted))));
 }

@@ -63,7 +63,7 @@ fn command() -> String {
 }
 
 /// What the system calls it, and how many.
-fn processor() -> String {
+pub fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     let model = model.map_or(std::env::consts::ARCH, |(_, model)| model);

@@ -1,7 +1,9 @@
 //! The page on what studies take.
 
+use super::command::Command;
 use super::plan::{Plan, Planned};
 use super::store::Record;
+use crate::bench::page::processor;
 use crate::docs::{age::Stamp, read, tree};
 use crate::study::age;
 use crate::study::table;
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 pub const PAGE: &str = "evidence/study-time.md";
 pub const COMMAND: &str = "heddle sweep examples/sweeps/studies.toml --results DIR --docs docs";
-/// The page with `{table}`, `{wall}` and `{processors}` left open.
+/// The page with `{table}`, `{wall}` and `{processor}` left open.
 const TEXT: &str = include_str!("page.md");
 
 /// The hash of studies: of each one's [hash](age::hash), in whatever order they run.
@@ -24,6 +26,9 @@ pub fn hash<'a>(studies: impl IntoIterator<Item = &'a str>) -> String {
 /// Fails, before any work, if the page could not be written: the sweep must have every study with the options of its
 /// page in this tree, and nothing else.
 pub(super) fn check(plan: &Plan, root: &Path) -> Result<()> {
+    if plan.command != Command::Study {
+        bail!("--docs is of sweeps of `study`, and this one is of `{}`", plan.command.name());
+    }
     let commands =
         age::PAGES.iter().map(|page| Ok(age::command(&read(root, page)?))).collect::<Result<BTreeSet<_>>>()?;
     let swept: BTreeSet<String> = plan.combinations.iter().map(|planned| line(planned) + " --docs docs").collect();
@@ -35,20 +40,14 @@ pub(super) fn check(plan: &Plan, root: &Path) -> Result<()> {
 }
 
 /// Writes the page, of studies that all ran now.
-pub(super) fn write(
-    plan: &Plan,
-    records: &[Option<Record>],
-    wall: Duration,
-    processors: usize,
-    root: &Path,
-) -> Result<()> {
+pub(super) fn write(plan: &Plan, records: &[Option<Record>], wall: Duration, root: &Path) -> Result<()> {
     let hashes = plan.batches.iter().filter_map(|batch| batch.studied());
     let stamp = Stamp::now(root, hash(hashes), None);
-    let page = page(plan, records, wall, processors)?;
+    let page = page(plan, records, wall)?;
     tree::write(root, [(PAGE, stamp.on(&page).as_str())])
 }
 
-fn page(plan: &Plan, records: &[Option<Record>], wall: Duration, processors: usize) -> Result<String> {
+fn page(plan: &Plan, records: &[Option<Record>], wall: Duration) -> Result<String> {
     let mut rows = vec![vec!["study".into(), "processor time".into()]];
     let mut all = 0.0;
     for (job, record) in plan.jobs.iter().zip(records) {
@@ -58,12 +57,15 @@ fn page(plan: &Plan, records: &[Option<Record>], wall: Duration, processors: usi
         rows.push(vec![format!("`{}`", line(&plan.combinations[job.combination])), minutes(seconds)]);
     }
     rows.push(vec!["**all**".into(), minutes(all)]);
-    let processors = match processors {
-        1 => "a processor".into(),
-        n => format!("{n} processors"),
-    };
     let text = TEXT.replace("{table}", table::markdown(&rows).trim_end());
-    Ok(text.replace("{wall}", &minutes(wall.as_secs_f64())).replace("{processors}", &processors))
+    Ok(text.replace("{wall}", &minutes(wall.as_secs_f64())).replace("{processor}", &processor()))
+}
+
+/// The commands on the page that are those of no study's page.
+pub fn gone(text: &str, commands: &[String]) -> Vec<String> {
+    let named = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(command, _)| command));
+    let is_there = |named: &&str| commands.iter().any(|command| command.strip_suffix(" --docs docs") == Some(*named));
+    named.filter(|named| !is_there(named)).map(String::from).collect()
 }
 
 fn minutes(seconds: f64) -> String {
@@ -106,11 +108,16 @@ mod tests {
         let plan = plan("command = \"study\"\n[options]\nstudy = [\"locks\", \"order\"]\ndraws = 2\n");
         let took = |seconds: f64| Some(record(&[], 1, json!({ "processor_seconds": seconds })));
         let wall = Duration::from_secs(90);
-        let page_of = |records: &[Option<Record>]| page(&plan, records, wall, 2);
+        let page_of = |records: &[Option<Record>]| page(&plan, records, wall);
         let text = page_of(&[took(60.0), took(93.0)]).unwrap();
-        let table = "| `heddle study locks --draws 2` | 1.0 min |\n| `heddle study order --draws 2` | 1.6 min |\n| **all** | 2.5 min |\n";
-        assert!(text.contains(table), "{text}");
-        assert!(text.ends_with("They took 1.5 min of wall time, one after another on 2 processors.\n"), "{text}");
+        let table =
+            [("`heddle study locks --draws 2`", "1.0"), ("`heddle study order --draws 2`", "1.6"), ("**all**", "2.5")];
+        let table = table.map(|(study, minutes)| format!("| {study} | {minutes} min |\n")).concat();
+        assert!(text.contains(&table), "{text}");
+        assert!(text.contains("They took 1.5 min of wall time, one after another on "), "{text}");
+        let commands = ["locks", "order"].map(|study| format!("heddle study {study} --draws 2 --docs docs"));
+        assert_eq!(gone(&text, &commands), [""; 0]);
+        assert_eq!(gone(&text, &commands[..1]), ["heddle study order --draws 2"]);
         assert!(page_of(&[took(60.0), None]).is_err());
     }
 

@@ -59,7 +59,8 @@ impl Store {
     /// It has no results.
     pub fn is_empty(&self) -> bool {
         let is_result = |path: &Path| path.extension().is_some_and(|extension| extension == "json");
-        fs::read_dir(&self.folder).map_or(true, |files| !files.flatten().any(|file| is_result(&file.path())))
+        let files = |folder: fs::ReadDir| folder.flatten().any(|file| is_result(&file.path()));
+        !self.folder.exists() || fs::read_dir(&self.folder).is_ok_and(|folder| !files(folder))
     }
 
     pub fn folder(&self) -> &Path {
