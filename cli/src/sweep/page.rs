@@ -13,7 +13,6 @@ use std::path::Path;
 use std::time::Duration;
 
 pub const PAGE: &str = "evidence/study-time.md";
-pub const COMMAND: &str = "heddle sweep examples/sweeps/studies.toml --results DIR --docs docs";
 /// The page with `{table}`, `{wall}` and `{processor}` left open.
 const TEXT: &str = include_str!("page.md");
 
@@ -59,13 +58,6 @@ fn page(plan: &Plan, records: &[Option<Record>], wall: Duration) -> Result<Strin
     rows.push(vec!["**all**".into(), minutes(all)]);
     let text = TEXT.replace("{table}", table::markdown(&rows).trim_end());
     Ok(text.replace("{wall}", &minutes(wall.as_secs_f64())).replace("{processor}", &processor()))
-}
-
-/// The commands on the page that are those of no study's page.
-pub fn gone(text: &str, commands: &[String]) -> Vec<String> {
-    let named = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(command, _)| command));
-    let is_there = |named: &&str| commands.iter().any(|command| command.strip_suffix(" --docs docs") == Some(*named));
-    named.filter(|named| !is_there(named)).map(String::from).collect()
 }
 
 fn minutes(seconds: f64) -> String {
@@ -115,9 +107,6 @@ mod tests {
         let table = table.map(|(study, minutes)| format!("| {study} | {minutes} min |\n")).concat();
         assert!(text.contains(&table), "{text}");
         assert!(text.contains("They took 1.5 min of wall time, one after another on "), "{text}");
-        let commands = ["locks", "order"].map(|study| format!("heddle study {study} --draws 2 --docs docs"));
-        assert_eq!(gone(&text, &commands), [""; 0]);
-        assert_eq!(gone(&text, &commands[..1]), ["heddle study order --draws 2"]);
         assert!(page_of(&[took(60.0), None]).is_err());
     }
 
