@@ -210,9 +210,21 @@ impl Drop for Progress {
     }
 }
 
+/// The proofs of each property side by side, in the order of the first ones.
+fn by_property(rows: &[Row]) -> Vec<Vec<&Row>> {
+    let mut properties: Vec<Vec<&Row>> = Vec::new();
+    for row in rows {
+        match properties.iter_mut().find(|same| same[0].says == row.says) {
+            Some(same) => same.push(row),
+            None => properties.push(vec![row]),
+        }
+    }
+    properties
+}
+
 fn list(rows: &[Row]) -> String {
     let mut text = String::new();
-    for block in rows.chunk_by(|a, b| a.says == b.says) {
+    for block in by_property(rows) {
         let names: Vec<&str> = block.iter().map(|row| row.name.as_str()).collect();
         let _ = writeln!(text, "{}, {} {}\n  {}", names.join(" "), block[0].engine, block[0].depth, block[0].says);
     }

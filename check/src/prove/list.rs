@@ -74,7 +74,7 @@ const CACHE: Block = Block {
 const SECOND_LEVEL: Block = Block {
     name: "second-level",
     block: "memory/second_level.rs",
-    says: "Every response is due once, and not before its time, which for a line that nobody has asked for since the launch is \
+    says: "Every response is due once, and not before its time, which for a line that was not asked for since the launch is \
            memory's, too; what was used last is there; a line is in one way only and has one miss only; who waits for a line \
            waits for one that is under way.",
     method: Method::Bounded,

@@ -1,6 +1,6 @@
 //! The page on proofs.
 
-use super::Row;
+use super::{Row, by_property};
 use std::fmt::Write as _;
 
 pub const PAGE: &str = "evidence/proofs.md";
@@ -14,7 +14,7 @@ pub fn page(rows: &[Row], version: &str) -> String {
 /// A section for each block and property, with a line for each shape.
 fn tables(rows: &[Row]) -> String {
     let mut text = String::new();
-    for block in rows.chunk_by(|a, b| a.says == b.says) {
+    for block in by_property(rows) {
         let _ = write!(
             text,
             "**`{}`.** {}\n\n| proof | lanes × warps | engine | depth | time | covers | result |\n|---|---|---|---|---|---|---|\n",

@@ -5,19 +5,18 @@ use super::plan::{Plan, Planned};
 use super::store::Record;
 use crate::bench::page::processor;
 use crate::docs::{age::Stamp, read, tree};
-use crate::study::age;
-use crate::study::table;
+use crate::study::{age, table};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-pub const PAGE: &str = "evidence/study-time.md";
+const PAGE: &str = "evidence/study-time.md";
 /// The page with `{table}`, `{wall}` and `{processor}` left open.
 const TEXT: &str = include_str!("page.md");
 
 /// The hash of studies: of each one's [hash](age::hash), in whatever order they run.
-pub fn hash<'a>(studies: impl IntoIterator<Item = &'a str>) -> String {
+fn hash<'a>(studies: impl IntoIterator<Item = &'a str>) -> String {
     let studies: BTreeSet<&str> = studies.into_iter().collect();
     format!("{:x}", md5::compute(studies.into_iter().collect::<Vec<_>>().join("\n")))
 }
