@@ -310,7 +310,7 @@ impl Compiled {
         }
         let compiler = Compiler::found().ok()?;
         let source = self.plan.flat_in_c(flat, compiler.vectors);
-        let library = compiler.compile(&source, false, &AtomicBool::new(false)).ok()?;
+        let library = compiler.compile(&source, &AtomicBool::new(false)).ok()?;
         Function::load(&library, self.plan.layout.size).ok()
     }
 

@@ -94,10 +94,30 @@ pub fn usual(seed: u64) -> MachineOptions {
     MachineOptions { seed, monitors: vec![compaction::monitor], ..MachineOptions::default() }
 }
 
+/// What a function makes of each run, which it is given once where several are the same.
+fn outcomes<T: Send + Clone>(
+    runs: &[Run],
+    options: &MachineOptions,
+    interrupt: &Interrupt,
+    outcome: impl Fn(&mut Worker, &Run) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let mut different: Vec<&Run> = Vec::new();
+    let mut places = Vec::new();
+    for run in runs {
+        let known = different.iter().position(|other| other.is_same(run));
+        places.push(known.unwrap_or(different.len()));
+        if known.is_none() {
+            different.push(run);
+        }
+    }
+    let made = of_different(&different, options, interrupt, outcome)?;
+    Ok(places.into_iter().map(|place| made[place].clone()).collect())
+}
+
 /// What a function makes of each run, or the error of the first that fails: the same however threads take turns,
 /// since the runs before one that was begun have been begun.
-fn outcomes<T: Send>(
-    runs: &[Run],
+fn of_different<T: Send>(
+    runs: &[&Run],
     options: &MachineOptions,
     interrupt: &Interrupt,
     outcome: impl Fn(&mut Worker, &Run) -> Result<T> + Sync,
@@ -140,6 +160,12 @@ impl Run {
 
     pub fn of(name: String, elf: Arc<[u8]>, shape: Shape, drive: Drive) -> Run {
         Run { name, elf, drive, shape, block_threads: None, model: None, draw: None }
+    }
+
+    /// Whether it does the same: a name has one driver.
+    pub fn is_same(&self, other: &Run) -> bool {
+        let of = |run: &Run| (run.block_threads, run.model, run.draw);
+        self.name == other.name && of(self) == of(other) && self.shape == other.shape && self.elf == other.elf
     }
 
     fn program(&self) -> Result<Program> {
@@ -276,5 +302,24 @@ mod tests {
             let error = outcomes(&runs, &usual(0), &interrupt, outcome).unwrap_err();
             assert_eq!(format!("{error:#}"), "slow: fails");
         }
+    }
+
+    #[test]
+    fn the_same_run_is_made_once() {
+        let run = |name: &str, seed| Run {
+            name: name.into(),
+            draw: Some(Draw { inputs: seed, memory: 1 }),
+            ..Run::new(find("reduce").unwrap(), Shape::default())
+        };
+        let other_core = Run { shape: Shape::new(1, 1), ..run("a", 1) };
+        let runs = [run("a", 1), run("a", 2), run("a", 1), run("b", 1), other_core, run("a", 2)];
+        let made = AtomicUsize::new(0);
+        let outcome = |_: &mut Worker, run: &Run| -> Result<(String, u64, u32)> {
+            made.fetch_add(1, Ordering::Relaxed);
+            Ok((run.name.clone(), run.draw.unwrap().inputs, run.shape.lanes))
+        };
+        let of = outcomes(&runs, &usual(0), &Interrupt::default(), outcome).unwrap();
+        let wanted = runs.each_ref().map(|run| (run.name.clone(), run.draw.unwrap().inputs, run.shape.lanes));
+        assert_eq!((made.into_inner(), of), (4, wanted.to_vec()));
     }
 }

@@ -146,7 +146,8 @@ impl Warp {
                 let run = |name: &str| -> Result<Run> { Ok(Run::new(kernel_of(name)?, shape.clone())) };
                 runs.push(run(kernel)?);
                 // That one's driver launches warps as blocks.
-                runs.push(Run { drive: run(with_primitives)?.drive, ..run(kernel)? });
+                let Run { drive, .. } = run(with_primitives)?;
+                runs.push(Run { name: format!("{kernel} in blocks of a warp"), drive, ..run(kernel)? });
                 runs.push(run(with_primitives)?);
             }
         }
@@ -212,6 +213,21 @@ fn text(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        study: Warp,
+    }
+
+    /// A name has one driver, so what runs in blocks of a warp has a name of its own.
+    #[test]
+    fn no_two_runs_are_the_same() {
+        let runs = Line::parse_from(["warp"]).study.runs().unwrap();
+        assert_eq!(runs.len(), LANES.len() * PAIRS.len() * WAYS.len());
+        assert!((0..runs.len()).all(|at| !runs[..at].iter().any(|run| run.is_same(&runs[at]))));
+    }
 
     #[test]
     fn the_page_has_each_kernel_on_each_core_with_its_gain() {

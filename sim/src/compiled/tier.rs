@@ -1,9 +1,9 @@
 //! The second tier: while a long run goes on with Cranelift's code, the system's C compiler makes better code of the
 //! same function in the background.
 //!
-//! A run that has taken two seconds looks whether the code is in the cache; one that has taken ten has it compiled, one
-//! function at a time in this process, and niced. When it is there, it makes every other batch of cycles for a second,
-//! and stays if it was faster. If there is no compiler, or it fails, the run goes on as it is. The state is the same for
+//! A run that has taken a second looks whether the code is in the cache; one that has taken four has it compiled, one
+//! function at a time in this process. When it is there, it makes every other batch of cycles for a second, and stays
+//! if it was faster. If there is no compiler, or it fails, the run goes on as it is. The state is the same for
 //! both, so what is swapped is only the code.
 
 use super::cc::{Compiler, CompilerError, POLL};
@@ -19,6 +19,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// When to do what, by the time that cycles have taken.
+///
+/// The compiler has the priority of the run: where all processors are busy, as in a study, a niced one is not done
+/// before the run is.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     pub look: Duration,
@@ -28,7 +31,7 @@ pub struct Times {
 
 impl Default for Times {
     fn default() -> Times {
-        Times { look: Duration::from_secs(2), build: Duration::from_secs(10), trial: Duration::from_secs(1) }
+        Times { look: Duration::from_secs(1), build: Duration::from_secs(4), trial: Duration::from_secs(1) }
     }
 }
 
@@ -183,7 +186,7 @@ fn library(
         match ONE_AT_A_TIME.try_lock() {
             Err(TryLockError::WouldBlock) if stop.load(Ordering::Relaxed) => return Err(CompilerError::Stopped),
             Err(TryLockError::WouldBlock) => std::thread::sleep(POLL),
-            Ok(_turn) => return compiler.compile(&source, true, stop),
+            Ok(_turn) => return compiler.compile(&source, stop),
             // Nobody is at it: who was has panicked.
             Err(TryLockError::Poisoned(_)) => ONE_AT_A_TIME.clear_poison(),
         }

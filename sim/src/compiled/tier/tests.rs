@@ -21,7 +21,7 @@ fn code_of_c_with_vectors_of_every_width_does_what_the_interpreter_does() {
         let directory = Arc::new(Directory::new(&design(seed, &limits)));
         let mut engine = Compiled::new(&directory, seed, OptLevel::Tables).unwrap();
         let source = engine.plan.in_c(&directory, EDGE, Vectors { bits });
-        let library = compiler.compile(&source, false, &AtomicBool::new(false)).unwrap();
+        let library = compiler.compile(&source, &AtomicBool::new(false)).unwrap();
         engine.functions[0].function = Function::load(&library, engine.plan.layout.size).unwrap();
         assert_eq!((engine.functions[0].purpose, engine.tier()), (EDGE, Tier::Second));
         let mut interpreter = Interpreter::new(&directory, seed).unwrap();
