@@ -211,6 +211,13 @@ impl FromArgMatches for Given {
     }
 }
 
+impl ShapeArgs {
+    /// The options that stand on the command line: `--lanes=4`.
+    pub fn given(&self) -> &[String] {
+        &self.given.0
+    }
+}
+
 /// It has no options of its own.
 impl Args for Given {
     fn augment_args(command: Command) -> Command {

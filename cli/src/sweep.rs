@@ -16,7 +16,7 @@ mod command;
 mod expand;
 mod file;
 pub mod key;
-mod page;
+pub mod page;
 mod plan;
 mod rows;
 mod simulate;
@@ -37,7 +37,6 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Instant;
 use store::{Record, Store};
 use table::Table;
 use work::{Done, work};
@@ -118,7 +117,6 @@ struct Report<'a> {
 
 impl Sweep {
     pub fn run(self) -> Result<()> {
-        let begun = Instant::now();
         let name = self.file.display().to_string();
         let file = File::read(&self.file)?;
         let interrupt = Interrupt::catch()?;
@@ -164,9 +162,8 @@ impl Sweep {
         store.create()?;
         let done = work(&plan, &jobs, &store, threads, self.again, &interrupt);
         let failed = done.records.iter().flatten().filter(|record| !record.ok).count();
-        let wall = begun.elapsed();
         if let Some(docs) = self.docs.as_ref().filter(|_| failed == 0 && done.computed == jobs.len()) {
-            page::write(&plan, &done.records, wall, docs)?;
+            page::write(&plan, &done.records, docs)?;
         }
         if let Some(mut file) = csv {
             file.writer().write_all(&rows::csv(&plan, &done.records)?).context("cannot write the CSV")?;

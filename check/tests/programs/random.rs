@@ -190,6 +190,23 @@ fn compactions() {
     }
 }
 
+/// Every schedule of blocks, before the same memory.
+#[test]
+fn block_schedules() {
+    for schedule in [Schedule::BlockAge, Schedule::BlockRoundRobin, Schedule::BlockSticky] {
+        for (lanes, warps, compaction, slack) in [
+            (4, 4, Compaction::SkipUniform, 1),
+            (2, 8, Compaction::Every, 1),
+            (8, 2, Compaction::Off, 1),
+            (4, 8, Compaction::Predict, 3),
+            (1, 4, Compaction::Always, 1),
+        ] {
+            let shape = Shape { compaction, slack, backing: LATE, ..Shape::new(lanes, warps) };
+            programs_on(&scheduled(shape, schedule).with_divergence(Divergence::BLOCK_STACK));
+        }
+    }
+}
+
 /// What the dual path alone has: paths that diverge at accesses to memory, one path considered at a time, paths
 /// forwarded.
 #[test]

@@ -15,8 +15,8 @@ use heddle_sim::{Engine, Simulation};
 use heddle_simt::host::Identity;
 use heddle_simt::hosted::over_uart;
 use heddle_simt::{
-    Backing, Cache, Capt, Compaction, Divergence, History, Metrics, Order, PathScheduler, Schedule, SecondLevel, Shape,
-    SlaveModel, Timing,
+    Backing, Cache, Capt, Compaction, Divergence, History, Metrics, Order, PathScheduler, Replay, Schedule, Scoreboard,
+    SecondLevel, Shape, SlaveModel, Timing,
 };
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{self, Device, Kernel, KernelError};
@@ -212,6 +212,35 @@ fn block_stack_with_slack() {
 #[test]
 fn block_stack_two_lanes_two_warps() {
     kernels(Shape::new(2, 2).with_divergence(Divergence::BLOCK_STACK), &["if_else"]);
+}
+
+/// With `HEDDLE_LONG=1`: ways of compaction, schedules, and options of dual path that no other core here has.
+#[test]
+fn variants_of_block_stack_and_dual_path() {
+    if std::env::var_os("HEDDLE_LONG").is_none() {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: lock-step of variants, which HEDDLE_LONG=1 asks for");
+        return;
+    }
+    let blocks = |lanes, warps, compaction, schedule| {
+        Shape { compaction, schedule, ..Shape::new(lanes, warps) }.with_divergence(Divergence::BLOCK_STACK)
+    };
+    let pairs = |path_scheduler| {
+        let shape = Shape { path_scheduler, replay: Replay::Serialise, ..Shape::new(4, 2) };
+        shape.with_divergence(Divergence::DUAL_PATH)
+    };
+    let backing = Backing::Model(Timing { latency: 20, jitter: 7, interval: 1, seed: 1 });
+    let cache = Some(Cache { size: 256, ways: 2, line: 1, misses: 2 });
+    for shape in [
+        blocks(4, 4, Compaction::Off, Schedule::BlockAge),
+        blocks(2, 4, Compaction::Every, Schedule::BlockRoundRobin),
+        blocks(4, 2, Compaction::Always, Schedule::GreedyThenOldest),
+        Shape { slack: 4, likely: true, ..blocks(2, 4, Compaction::Predict, Schedule::BlockAge) },
+        Shape { unresolved: 2, ..pairs(PathScheduler::SideFirst) },
+        Shape { scoreboard: Scoreboard::Exact, alu_latency: 9, ..pairs(PathScheduler::Full) },
+        Shape { cache, backing, ..pairs(PathScheduler::ConstrainedMiss) },
+    ] {
+        kernels(shape, &["quicksort", "gcd"]);
+    }
 }
 
 /// The top of boards, with host and UART, driven over its pins; a launch is cut off by the host's reset.

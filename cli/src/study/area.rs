@@ -1,6 +1,7 @@
 //! `heddle study area`: cells and clock of the core with every mechanism for divergence, beside what papers have.
 //!
-//! * `cores`: what is measured; `results`: what was found, in `area.json`.
+//! * `cores`: what is measured; `queue`: by whom, where several are measured at a time; `results`: what was found, in
+//!   `area.json`.
 //! * `goals`: what is aimed at; `page`: `area.md`; `charts`: its pictures.
 //!
 //! The page is made of the results and the hashes of the cores as they are, of nothing else: so it can be written at
@@ -10,6 +11,7 @@ mod charts;
 pub mod cores;
 mod goals;
 pub mod page;
+mod queue;
 pub mod results;
 
 use crate::docs::tree;
@@ -21,10 +23,16 @@ use cores::{Core, Key, Of};
 use heddle_check::synth::{Board, Error, Session, Synthesis};
 use indicatif::{ProgressBar, ProgressStyle};
 use page::Page;
+use queue::Queue;
 use results::{Found, Now, Outcome, Results, modules};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Cells and clock of the core on FPGAs: by lanes beside another core, by mechanism, by option, by board.
@@ -38,7 +46,7 @@ use std::time::{Duration, Instant};
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle study area --docs docs                          what is missing on the page, cheap rows first; takes days
-  heddle study area --docs docs --limit 60               for an hour
+  heddle study area --docs docs --limit 60 --jobs 2      for an hour, on two processors
   heddle study area --docs docs --part lanes --seeds 0   one part of it, cells only
   heddle study area --docs docs --core '--lanes 8 --warps 8 --memory 128K --program 32K --divergence stack' --seeds 1
   heddle study area --docs docs --limit 0                only write the page, of what is known
@@ -60,6 +68,9 @@ pub struct Area {
     /// End after so many minutes
     #[arg(long, value_name = "MINUTES")]
     limit: Option<u32>,
+    /// Cores that are measured at a time, each on one processor
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    jobs: u32,
     /// Measure also what is known of the core as it is
     #[arg(long)]
     again: bool,
@@ -111,41 +122,7 @@ impl Area {
         let mut wanted = self.wanted()?;
         let all = wanted.len();
         wanted.retain(|key| self.again || !is_known(&results, key, &now));
-        let begun = Instant::now();
-        let over = || self.limit.is_some_and(|limit| begun.elapsed() >= Duration::from_secs(60 * u64::from(limit)));
-        let stop = || interrupt.poll().is_break() || over();
-        let progress = progress(wanted.len());
-        let says = |what: &str| progress.set_message(what.to_string());
-        let session = Session { stop: &stop, says: &says, again: self.again };
-        // Netlists are large: only that of the last core is at hand.
-        let mut last: Option<(&str, &str, Synthesis)> = None;
-        let ended = wanted.iter().try_for_each(|key| {
-            progress.set_prefix(key.core.clone());
-            progress.inc(1);
-            // What is too large with one seed is with all.
-            if stop() || (!self.again && is_known(&results, key, &now)) {
-                return Ok(());
-            }
-            let found @ Now { board, top, .. } = find(&now, key);
-            if last.as_ref().is_none_or(|(board, core, _)| (*board, *core) != (key.board.as_str(), &key.core)) {
-                last = Some((&key.board, &key.core, Synthesis::new(board, top, session)));
-            }
-            let (_, _, synthesis) = last.as_mut().expect("it was set");
-            let outcome = match key.of {
-                Of::Cells => synthesis.cells().map(Outcome::Cells),
-                Of::Modules => synthesis.modules().map(|rows| Outcome::Modules(modules(rows, top))),
-                Of::Seed(seed) => synthesis.timing(CLOCK, seed).map(|timing| Outcome::Timing(timing.without_times())),
-            };
-            let outcome = match outcome {
-                Err(Error::Interrupted) => return Ok(()),
-                Err(Error::Full(over)) => Outcome::Full(over),
-                Err(error @ Error::Failed(..)) => Outcome::Failed(error.to_string()),
-                outcome => outcome?,
-            };
-            results.set(key, found.hash(key.of), outcome);
-            self.docs.as_deref().map_or(Ok(()), |folder| write(folder, &results, &now))
-        });
-        progress.finish_and_clear();
+        let ended = self.measure(&wanted, &mut results, &now, &interrupt);
         if let Some(folder) = &self.docs {
             write(folder, &results, &now)?;
         }
@@ -159,6 +136,62 @@ impl Area {
             None => print(&Page { results: &results, now: &now, parts: &self.parts() }.text()?)?,
         }
         interrupt.or(ended)
+    }
+
+    /// As many at a time as there are jobs. The first error ends it all.
+    fn measure(&self, wanted: &[Key], results: &mut Results, now: &Nows, interrupt: &Interrupt) -> Result<()> {
+        let begun = Instant::now();
+        let over = || self.limit.is_some_and(|limit| begun.elapsed() >= Duration::from_secs(60 * u64::from(limit)));
+        let failed = AtomicBool::new(false);
+        let stop = || interrupt.poll().is_break() || over() || failed.load(Ordering::Relaxed);
+        let progress = progress(wanted.len());
+        let shared = Mutex::new((Queue::new(wanted), results));
+        let lock = || shared.lock().expect("no thread panics while it has it");
+        let work = |worker: usize| -> Result<()> {
+            let core = Cell::new("");
+            let says = |what: &str| progress.set_message(format!("{}: {what}", core.get()));
+            let session = Session { stop: &stop, says: &says, again: self.again };
+            // Netlists are large: only that of the last core is at hand.
+            let mut last: Option<(&str, &str, Synthesis)> = None;
+            while !stop() {
+                let Some(key) = lock().0.next(worker) else { break };
+                progress.inc(1);
+                core.set(&key.core);
+                // What is too large with one seed is with all.
+                if !self.again && is_known(&*lock().1, key, now) {
+                    continue;
+                }
+                let found @ Now { board, top, .. } = find(now, key);
+                if last.as_ref().is_none_or(|(board, core, _)| (*board, *core) != (key.board.as_str(), &key.core)) {
+                    last = Some((&key.board, &key.core, Synthesis::new(board, top, session)));
+                }
+                let (_, _, synthesis) = last.as_mut().expect("it was set");
+                let outcome = match key.of {
+                    Of::Cells => synthesis.cells().map(Outcome::Cells),
+                    Of::Modules => synthesis.modules().map(|rows| Outcome::Modules(modules(rows, top))),
+                    Of::Seed(seed) => synthesis.timing(CLOCK, seed).map(|timing| Outcome::Timing(timing.without_times())),
+                };
+                let outcome = match outcome {
+                    Err(Error::Interrupted) => break,
+                    Err(Error::Full(over)) => Outcome::Full(over),
+                    Err(error @ Error::Failed(..)) => Outcome::Failed(error.to_string()),
+                    outcome => outcome?,
+                };
+                let mut guard = lock();
+                let (_, results) = &mut *guard;
+                results.set(key, found.hash(key.of), outcome);
+                self.docs.as_deref().map_or(Ok(()), |folder| write(folder, results, now))?;
+            }
+            Ok(())
+        };
+        let work = |worker| work(worker).inspect_err(|_| failed.store(true, Ordering::Relaxed));
+        let ended = thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.jobs as usize).map(|worker| scope.spawn(move || work(worker))).collect();
+            let ended = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            ended.collect::<Vec<_>>().into_iter().collect()
+        });
+        progress.finish_and_clear();
+        ended
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -248,7 +281,7 @@ pub fn renew(folder: &Path) -> Result<()> {
 }
 
 fn progress(steps: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {prefix}: {msg} ({elapsed})");
+    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {msg} ({elapsed})");
     let bar = ProgressBar::new(steps as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.enable_steady_tick(Duration::from_millis(500));
     bar
@@ -260,8 +293,7 @@ pub mod tests {
     use heddle_check::synth::{Flat, Timing};
     use heddle_hdl::netlist::Module;
     use results::tests::cells;
-    use std::cell::LazyCell;
-    use std::sync::Arc;
+    use std::sync::{Arc, LazyLock};
 
     /// Cores as they are, without what is in them.
     pub fn nows() -> Nows {
@@ -270,7 +302,7 @@ pub mod tests {
                 board: core.board,
                 top: Arc::new(Module::empty("heddle")),
                 flat: "now".into(),
-                modules: LazyCell::new(Box::new(|| "now".into())),
+                modules: LazyLock::new(Box::new(|| "now".into())),
             };
             ((core.board.name, core.options), now)
         };

@@ -48,8 +48,8 @@ pub struct Blocks {
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
-    /// Write studies/blocks.md into this folder, too
-    #[arg(long, value_name = "DIR", conflicts_with = "kernels")]
+    /// Write studies/blocks.md into this folder, too, of the usual core
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels"])]
     docs: Option<PathBuf>,
 }
 
@@ -120,7 +120,7 @@ fn of(kernel: &'static str, (variant, compaction): (&str, Option<Compaction>)) -
 
 impl Blocks {
     pub fn run(self) -> Result<()> {
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, self.shape.given(), STUDY, &[])).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let (kernels, shapes, runs) = (self.kernels()?, self.shapes()?, self.runs()?);
@@ -188,8 +188,8 @@ fn in_blocks(kernel: &'static Kernel, shape: &Shape, threads: u32) -> Run {
     let run = Run::new(kernel, shape.clone());
     let drive = run.drive.clone();
     let split = move |device: &mut dyn Device, seed| drive(&mut OtherBlocks { device, threads, also_one: true }, seed);
-    // What is kept of a run is found by the size of blocks.
-    Run { drive: Arc::new(split), block_threads: Some(threads), ..run }
+    let name = format!("{} in blocks of {threads}", kernel.name);
+    Run { name, drive: Arc::new(split), block_threads: Some(threads), ..run }
 }
 
 /// A line for each kernel and size of blocks.

@@ -60,6 +60,7 @@ use std::path::PathBuf;
     mut_arg("memory_model", |arg| arg.help(
         "Memory behind the cache; none has jitter before cycle models [default: latency=200,jitter=31]"
     )),
+    mut_arg("draws", |arg| arg.default_value("4")),
     mut_arg("likely", |arg| arg.hide(true)),
 )]
 pub struct Compaction {
@@ -90,8 +91,8 @@ pub struct Compaction {
     /// Write a chart of where opportunities to issue went, on tbc-paper
     #[arg(long, value_name = "FILE.svg")]
     cycles: Option<PathBuf>,
-    /// Write studies/compaction.md and its charts into this folder, too
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "config", "svg", "decisions", "cycles"])]
+    /// Write studies/compaction.md and its charts into this folder, too, of the usual core
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "config", "block_threads", "svg", "decisions", "cycles"])]
     docs: Option<PathBuf>,
 }
 
@@ -299,7 +300,7 @@ impl Compaction {
         let charts: [(_, Draw); 3] = [("", chart), ("decisions", prediction::chart), ("cycles", cycles::chart)];
         let files = [&self.svg, &self.decisions, &self.cycles].into_iter().zip(charts);
         let files = files.map(|(path, (_, chart))| Ok((create(path)?, chart))).collect::<Result<Vec<_>>>()?;
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &charts.map(|(name, _)| name))).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, self.core.shape.given(), STUDY, &charts.map(|(name, _)| name))).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;

@@ -80,7 +80,7 @@ pub struct DualPath {
     /// Write a chart
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// Write studies/dual-path.md and studies/dual-path.svg into this folder, too
+    /// Write studies/dual-path.md and studies/dual-path.svg into this folder, too, of the usual core
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "thresholds", "svg"])]
     docs: Option<PathBuf>,
 }
@@ -221,7 +221,7 @@ impl DualPath {
             Program::parse(kernel.elf)?.check(&shapes[0]).context(kernel.name)?;
         }
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[""])).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, self.core.shape.given(), STUDY, &[""])).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;

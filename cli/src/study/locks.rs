@@ -45,7 +45,7 @@ pub struct Locks {
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
-    /// Write studies/locks.md into this folder, too
+    /// Write studies/locks.md into this folder, too, of the usual core
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
 }
@@ -128,7 +128,7 @@ impl Row {
 impl Locks {
     pub fn run(self) -> Result<()> {
         let (shape, variants) = (self.shape()?, self.variants()?);
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, self.shape.given(), STUDY, &[])).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;

@@ -48,8 +48,8 @@ pub struct Mechanisms {
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
-    /// Write studies/mechanisms.md and studies/mechanisms.svg into this folder, too
-    #[arg(long, value_name = "DIR", conflicts_with = "kernels")]
+    /// Write studies/mechanisms.md and studies/mechanisms.svg into this folder, too, of the usual core
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels"])]
     docs: Option<PathBuf>,
 }
 
@@ -157,7 +157,7 @@ impl Mechanisms {
         for kernel in &kernels {
             Program::parse(kernel.elf)?.check(first).context(kernel.name)?;
         }
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[""])).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, self.shape.given(), STUDY, &[""])).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;

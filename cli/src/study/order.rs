@@ -49,8 +49,8 @@ pub struct Orders {
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
-    /// Write studies/order.md into this folder, too
-    #[arg(long, value_name = "DIR", conflicts_with = "kernels")]
+    /// Write studies/order.md into this folder, too, of the usual core
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels"])]
     docs: Option<PathBuf>,
 }
 
@@ -194,7 +194,7 @@ impl Row {
 impl Orders {
     pub fn run(self) -> Result<()> {
         let (kernels, shape) = (self.kernels()?, self.shape()?);
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, self.shape.given(), STUDY, &[])).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;

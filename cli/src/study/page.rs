@@ -2,7 +2,7 @@
 //! `studies/NAME-CHART.svg`.
 
 use crate::docs::tree;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use std::path::Path;
 
 /// Of the page and of charts, the first of which may have no name of its own.
@@ -14,8 +14,12 @@ fn names<'a>(study: &str, charts: impl Iterator<Item = &'a str>) -> Vec<String> 
     [format!("studies/{study}.md")].into_iter().chain(charts.map(chart)).collect()
 }
 
-/// Fails if they cannot be written into the tree of pages.
-pub fn check(docs: &Path, study: &str, charts: &[&str]) -> Result<()> {
+/// Fails if they cannot be written into the tree of pages, or if some options of the core are given: a page is of the
+/// usual one, and names the command that writes it without them.
+pub fn check(docs: &Path, given: &[String], study: &str, charts: &[&str]) -> Result<()> {
+    if let [first, ..] = given {
+        bail!("--docs writes the page of the usual core: leave {first} away, or --docs");
+    }
     tree::check(docs, names(study, charts.iter().copied()).iter().map(String::as_str))
 }
 

@@ -108,7 +108,7 @@ struct Variant {
 
 impl PerArea {
     pub fn run(self) -> Result<()> {
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, &[], STUDY, &[])).transpose()?;
         let file = self.area_file();
         if !file.exists() {
             bail!("{} is not there: name what `heddle study area` has found with --area", file.display());

@@ -27,7 +27,7 @@ pub type Drive = Arc<dyn Fn(&mut dyn Device, u64) -> Result<()> + Send + Sync>;
 /// A program on a core.
 #[derive(Clone)]
 pub struct Run {
-    /// What errors and progress call it.
+    /// What errors and progress call it. A name has one driver: runs that differ in nothing else are one run.
     pub name: String,
     pub elf: Arc<[u8]>,
     pub drive: Drive,
@@ -162,7 +162,7 @@ impl Run {
         Run { name, elf, drive, shape, block_threads: None, model: None, draw: None }
     }
 
-    /// Whether it does the same: a name has one driver.
+    /// Whether it does the same.
     pub fn is_same(&self, other: &Run) -> bool {
         let of = |run: &Run| (run.block_threads, run.model, run.draw);
         self.name == other.name && of(self) == of(other) && self.shape == other.shape && self.elf == other.elf
@@ -306,20 +306,26 @@ mod tests {
 
     #[test]
     fn the_same_run_is_made_once() {
-        let run = |name: &str, seed| Run {
-            name: name.into(),
-            draw: Some(Draw { inputs: seed, memory: 1 }),
-            ..Run::new(find("reduce").unwrap(), Shape::default())
-        };
-        let other_core = Run { shape: Shape::new(1, 1), ..run("a", 1) };
-        let runs = [run("a", 1), run("a", 2), run("a", 1), run("b", 1), other_core, run("a", 2)];
+        let run = || Run::new(find("reduce").unwrap(), Shape::default());
+        let draw = |inputs, memory| Run { draw: Some(Draw { inputs, memory }), ..run() };
+        let different = [
+            run(),
+            Run { name: "other".into(), ..run() },
+            Run { elf: find("gcd").unwrap().elf.into(), ..run() },
+            Run { shape: Shape::new(1, 1), ..run() },
+            Run { block_threads: Some(8), ..run() },
+            Run { model: Some(Mechanism::Stack), ..run() },
+            draw(1, 1),
+            draw(2, 1),
+            draw(1, 2),
+        ];
+        let runs: Vec<Run> = different.iter().chain(different.iter().rev()).cloned().collect();
         let made = AtomicUsize::new(0);
-        let outcome = |_: &mut Worker, run: &Run| -> Result<(String, u64, u32)> {
+        let outcome = |_: &mut Worker, run: &Run| -> Result<usize> {
             made.fetch_add(1, Ordering::Relaxed);
-            Ok((run.name.clone(), run.draw.unwrap().inputs, run.shape.lanes))
+            Ok(different.iter().position(|other| other.is_same(run)).unwrap())
         };
         let of = outcomes(&runs, &usual(0), &Interrupt::default(), outcome).unwrap();
-        let wanted = runs.each_ref().map(|run| (run.name.clone(), run.draw.unwrap().inputs, run.shape.lanes));
-        assert_eq!((made.into_inner(), of), (4, wanted.to_vec()));
+        assert_eq!((made.into_inner(), of), (9, (0..9).chain((0..9).rev()).collect()));
     }
 }

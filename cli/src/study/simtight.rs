@@ -58,7 +58,7 @@ pub struct Simtight {
     /// Write a chart
     #[arg(long, value_name = "FILE.svg")]
     svg: Option<PathBuf>,
-    /// Write studies/simtight.md and studies/simtight.svg into this folder, too
+    /// Write studies/simtight.md and studies/simtight.svg into this folder, too, of the usual core
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "svg"])]
     docs: Option<PathBuf>,
 }
@@ -189,7 +189,7 @@ impl Simtight {
             heddle_testbench::Program::parse(kernel.elf)?.check(&shape).context(kernel.name)?;
         }
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
-        self.docs.as_deref().map(|folder| files::check(folder, STUDY, &[""])).transpose()?;
+        self.docs.as_deref().map(|folder| files::check(folder, self.shape.given(), STUDY, &[""])).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;

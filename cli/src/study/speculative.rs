@@ -37,7 +37,7 @@ use variants::{BASELINE, UNITS, Unit, VOLTA, Variant};
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle study speculative                                       all kernels on 32 lanes and 8 warps, 4 draws
+  heddle study speculative                                       all kernels on 32 lanes and 8 warps, 8 draws
   heddle study speculative rsbench pathtracer --draws 1          two of them, with one draw
   heddle study speculative --memory-model latency=20,jitter=7    a faster memory
   heddle study speculative --json | jq '.rows[] | {kernel, baseline, variant, gain, gain_range}'
@@ -62,7 +62,7 @@ pub struct Speculative {
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
-    /// Write studies/speculative.md and its charts into this folder, too
+    /// Write studies/speculative.md and its charts into this folder, too, of the usual core
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels"])]
     docs: Option<PathBuf>,
 }
@@ -228,7 +228,7 @@ impl Speculative {
         let shape = self.shape()?;
         let kernels = chosen(&self.kernels, &KERNELS.map(|kernel| kernel.name))?;
         let mut comparisons = self.comparisons(&kernels, &shape)?;
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &CHARTS)).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, self.core.shape.given(), STUDY, &CHARTS)).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let seed = self.core.shape.seed;

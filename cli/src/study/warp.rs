@@ -26,7 +26,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Examples:
   heddle study warp
-  heddle study warp --memory-model latency=100,jitter=20 --draws 4
+  heddle study warp --memory-model latency=100,jitter=20 --draws 2
   heddle study warp --json | jq '.rows[] | {kernel, lanes, variant, gain}'
   heddle study warp --docs docs                   tables as a page",
     mut_arg("lanes", |arg| arg.hide(true)),
@@ -43,7 +43,7 @@ pub struct Warp {
     /// Print one JSON object with an array `rows` instead of tables
     #[arg(long)]
     json: bool,
-    /// Write studies/warp-primitives.md into this folder, too
+    /// Write studies/warp-primitives.md into this folder, too, of the usual core
     #[arg(long, value_name = "DIR")]
     docs: Option<PathBuf>,
 }
@@ -119,7 +119,7 @@ impl Row {
 
 impl Warp {
     pub fn run(self) -> Result<()> {
-        self.docs.as_deref().map(|folder| page::check(folder, STUDY, &[])).transpose()?;
+        self.docs.as_deref().map(|folder| page::check(folder, self.shape.given(), STUDY, &[])).transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;

@@ -9,15 +9,15 @@ use crate::study::{age, table};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
-const PAGE: &str = "evidence/study-time.md";
-/// The page with `{table}`, `{wall}` and `{processor}` left open.
+pub const PAGE: &str = "evidence/study-time.md";
+pub const COMMAND: &str = "heddle sweep examples/sweeps/studies.toml --results DIR --docs docs";
+/// The page with `{table}` and `{processor}` left open.
 const TEXT: &str = include_str!("page.md");
 
 /// The hash of studies: of each one's [hash](age::hash), in whatever order they run.
-fn hash<'a>(studies: impl IntoIterator<Item = &'a str>) -> String {
-    let studies: BTreeSet<&str> = studies.into_iter().collect();
+pub fn hash<S: AsRef<str>>(studies: &[S]) -> String {
+    let studies: BTreeSet<&str> = studies.iter().map(AsRef::as_ref).collect();
     format!("{:x}", md5::compute(studies.into_iter().collect::<Vec<_>>().join("\n")))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn check(plan: &Plan, root: &Path) -> Result<()> {
     }
     let commands =
         age::PAGES.iter().map(|page| Ok(age::command(&read(root, page)?))).collect::<Result<BTreeSet<_>>>()?;
-    let swept: BTreeSet<String> = plan.combinations.iter().map(|planned| line(planned) + " --docs docs").collect();
+    let swept: BTreeSet<String> = plan.combinations.iter().map(|planned| of_page(&line(planned))).collect();
     if let Some(other) = commands.symmetric_difference(&swept).next() {
         let which = if swept.contains(other) { "of no page" } else { "of a page, and not in the sweep" };
         bail!("--docs is of every study with the options of its page: `{other}` is {which}");
@@ -38,14 +38,14 @@ pub(super) fn check(plan: &Plan, root: &Path) -> Result<()> {
 }
 
 /// Writes the page, of studies that all ran now.
-pub(super) fn write(plan: &Plan, records: &[Option<Record>], wall: Duration, root: &Path) -> Result<()> {
-    let hashes = plan.batches.iter().filter_map(|batch| batch.studied());
-    let stamp = Stamp::now(root, hash(hashes), None);
-    let page = page(plan, records, wall)?;
+pub(super) fn write(plan: &Plan, records: &[Option<Record>], root: &Path) -> Result<()> {
+    let hashes: Vec<&str> = plan.batches.iter().filter_map(|batch| batch.studied()).collect();
+    let stamp = Stamp::now(root, hash(&hashes), None);
+    let page = page(plan, records)?;
     tree::write(root, [(PAGE, stamp.on(&page).as_str())])
 }
 
-fn page(plan: &Plan, records: &[Option<Record>], wall: Duration) -> Result<String> {
+fn page(plan: &Plan, records: &[Option<Record>]) -> Result<String> {
     let mut rows = vec![vec!["study".into(), "processor time".into()]];
     let mut all = 0.0;
     for (job, record) in plan.jobs.iter().zip(records) {
@@ -56,14 +56,26 @@ fn page(plan: &Plan, records: &[Option<Record>], wall: Duration) -> Result<Strin
     }
     rows.push(vec!["**all**".into(), minutes(all)]);
     let text = TEXT.replace("{table}", table::markdown(&rows).trim_end());
-    Ok(text.replace("{wall}", &minutes(wall.as_secs_f64())).replace("{processor}", &processor()))
+    Ok(text.replace("{processor}", &processor()))
+}
+
+/// The commands on the page that are those of no study's page, and those of studies' pages that it lacks.
+pub fn gone(text: &str, commands: &BTreeSet<String>) -> Vec<String> {
+    let named = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let named: BTreeSet<String> = named.map(|(command, _)| of_page(command)).collect();
+    named.symmetric_difference(commands).cloned().collect()
+}
+
+/// The command that writes a study's page, of the line that says what it is.
+fn of_page(line: &str) -> String {
+    format!("{line} --docs docs")
 }
 
 fn minutes(seconds: f64) -> String {
     format!("{:.1} min", seconds / 60.0)
 }
 
-/// `heddle study order --draws 8`. The page's command finds files from the project's folder.
+/// `heddle study order --draws 4`. The page's command finds files from the project's folder.
 fn line(planned: &Planned) -> String {
     let words = planned.words.iter().filter(|word| !word.starts_with("--area="));
     format!("heddle study {}", words.map(|word| word.replace('=', " ")).collect::<Vec<_>>().join(" "))
@@ -98,20 +110,26 @@ mod tests {
     fn the_page_has_a_line_for_each_study_and_the_sum() {
         let plan = plan("command = \"study\"\n[options]\nstudy = [\"locks\", \"order\"]\ndraws = 2\n");
         let took = |seconds: f64| Some(record(&[], 1, json!({ "processor_seconds": seconds })));
-        let wall = Duration::from_secs(90);
-        let page_of = |records: &[Option<Record>]| page(&plan, records, wall);
+        let page_of = |records: &[Option<Record>]| page(&plan, records);
         let text = page_of(&[took(60.0), took(93.0)]).unwrap();
         let table =
             [("`heddle study locks --draws 2`", "1.0"), ("`heddle study order --draws 2`", "1.6"), ("**all**", "2.5")];
         let table = table.map(|(study, minutes)| format!("| {study} | {minutes} min |\n")).concat();
         assert!(text.contains(&table), "{text}");
-        assert!(text.contains("They took 1.5 min of wall time, one after another on "), "{text}");
+        assert!(text.contains("They ran one after another on "), "{text}");
+        let commands = |studies: &[&str]| {
+            studies.iter().map(|study| format!("heddle study {study} --draws 2 --docs docs")).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(gone(&text, &commands(&["locks", "order"])), [""; 0]);
+        assert_eq!(gone(&text, &commands(&["locks"])), ["heddle study order --draws 2 --docs docs"]);
+        let more = gone(&text, &commands(&["blocks", "locks", "order"]));
+        assert_eq!(more, ["heddle study blocks --draws 2 --docs docs"]);
         assert!(page_of(&[took(60.0), None]).is_err());
     }
 
     #[test]
     fn the_hash_is_of_all_studies_in_any_order() {
-        assert_eq!(hash(["a", "b"]), hash(["b", "a", "b"]));
-        assert_ne!(hash(["a", "b"]), hash(["a", "c"]));
+        assert_eq!(hash(&["a", "b"]), hash(&["b", "a", "b"]));
+        assert_ne!(hash(&["a", "b"]), hash(&["a", "c"]));
     }
 }

@@ -7,12 +7,11 @@ use heddle_hdl::canonical;
 use heddle_hdl::netlist::Module as Described;
 use heddle_simt::system::system;
 use serde::{Deserialize, Serialize};
-use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A measurement and what came of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -99,7 +98,7 @@ pub struct Now {
 }
 
 /// A hash that takes long.
-pub type LazyHash = LazyCell<String, Box<dyn FnOnce() -> String>>;
+pub type LazyHash = LazyLock<String, Box<dyn FnOnce() -> String + Send>>;
 
 impl Now {
     pub fn of(board: &'static Board, options: &str) -> Result<Now> {
@@ -108,7 +107,7 @@ impl Now {
         let recipe = Synthesis::new(board, &top, session).recipe();
         let of = format!("{recipe} {:016x}", canonical::hash(&top)?);
         let flat = format!("{:x}", md5::compute(&of));
-        let modules = LazyCell::new(of_modules(of, top.clone()));
+        let modules = LazyLock::new(of_modules(of, top.clone()));
         Ok(Now { board, top, flat, modules })
     }
 
@@ -119,7 +118,7 @@ impl Now {
 }
 
 /// The hash of a core's modules, one by one; `of` is what says which core.
-fn of_modules(of: String, top: Arc<Described>) -> Box<dyn FnOnce() -> String> {
+fn of_modules(of: String, top: Arc<Described>) -> Box<dyn FnOnce() -> String + Send> {
     Box::new(move || {
         let mut hash = md5::Context::new();
         hash.consume(of);

@@ -99,6 +99,33 @@ const fn using(utilisation: f64, studied: Studied) -> Studied {
     Studied { utilisation: Some(utilisation), ..studied }
 }
 
+/// Which way kernels go on a variant, by the text of the paper.
+pub struct Said {
+    pub config: Name,
+    pub variant: &'static str,
+    pub kernels: &'static [&'static str],
+    /// Over never.
+    pub faster: bool,
+}
+
+const fn said(config: Name, variant: &'static str, kernels: &'static [&'static str], faster: bool) -> Said {
+    Said { config, variant, kernels, faster }
+}
+
+/// `thread-block-compaction.txt` §2.4 and §6; `capri.txt` §5.3 and, of what gains most, §5.4.
+pub const SAID: [Said; 10] = [
+    said(Name::TbcPaper, "tbc", &["bfs", "face_detection", "suffix", "suffix_array", "work_queue"], true),
+    said(Name::TbcPaper, "dwf", &["bfs", "face_detection", "suffix", "suffix_array"], true),
+    said(Name::TbcPaper, "dwf", &["hotspot", "laplace3d"], false),
+    said(Name::TbcPaper, "dwf-wb", &["hotspot", "laplace3d", "work_queue"], true),
+    said(Name::TbcPaper, "dwf-wb", &["suffix_array"], false),
+    said(Name::CapriPaper, "tbc", &["laplace3d", "backprop", "two_point"], false),
+    said(Name::CapriPaper, "tbc+", &["laplace3d", "backprop", "two_point"], false),
+    said(Name::CapriPaper, "tbc+", &["bfs", "suffix"], true),
+    said(Name::CapriPaper, "capri-latest-32", &["bfs", "suffix"], true),
+    said(Name::SmallCache, "dwf", &["suffix_array"], false),
+];
+
 const TBC_KERNELS: [Studied; 14] = [
     divergent("bfs", "BFS2", Some(3)),
     divergent("face_detection", "FCDT", Some(5)),
@@ -250,7 +277,7 @@ const LIKELY_VARIANTS: [Variant; 4] = [
     Variant { published: [None, None], ..TBC },
 ];
 
-/// §6.4, Figure 17; of the models it has no number.
+/// §6.4, Figure 17; of the models it has no mean.
 const SMALL_CACHE_VARIANTS: [Variant; 6] = [
     NEVER,
     Variant { published: [Some(1.135), None], ..TBC },

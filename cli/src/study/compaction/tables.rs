@@ -1,6 +1,6 @@
 //! The tables of the study, and its page.
 
-use super::papers::{MODEL_NEVER, STEADY_NEVER};
+use super::papers::{MODEL_NEVER, SAID, STEADY_NEVER};
 use super::prediction::{published, shares, waits};
 use super::{By, CONFIGURATIONS, Configuration, Figures, Mean, Name, Report, Row, Set, Variant};
 use crate::study::draws::Gain;
@@ -154,6 +154,10 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
         Name::SmallCache => vec![gains],
         _ => vec![Table { title, lines: workload(report, name) }, gains],
     };
+    let ways = ways(report, name);
+    if ways.len() > 1 {
+        tables.push(Table { title: "kernels of which the paper's text says whether they gain over never", lines: ways });
+    }
     // Of what the paper has no figures.
     let ours = |title, variants: &[&Variant], figure: fn(&Figures) -> String, mean: fn(&Mean) -> Option<String>| {
         table(title, variants, Cells { first: false, figure, mean, published: |_| None })
@@ -303,6 +307,26 @@ fn workload(report: &Report, name: Name) -> Vec<Vec<String>> {
     workloads::table(report.warps, &kernels(report, name).filter_map(line).collect::<Vec<_>>())
 }
 
+/// A line for each kernel and variant of which the paper's text says which way it goes.
+fn ways(report: &Report, name: Name) -> Vec<Vec<String>> {
+    let mut lines = vec![["kernel", "paper's", "set", "on", "paper", "thread IPC over never", ""].map(String::from).into()];
+    for said in SAID.iter().filter(|said| said.config == name) {
+        for rows in kernels(report, name).filter(|rows| said.kernels.contains(&rows[0].kernel())) {
+            let gain = cell(rows, said.variant, |figures| ranged(figures.compared.gain()));
+            let is = |way: fn(&Gain) -> bool| {
+                let row = rows.iter().find(|row| row.of.variant == said.variant);
+                row.and_then(|row| row.figures.as_ref()?.compared.gain()).is_some_and(|gain| way(&gain))
+            };
+            let (gains, loses) = (is(|gain| gain.least > 1.0), is(|gain| gain.greatest < 1.0));
+            let reverse = if said.faster { loses } else { gains };
+            let paper = if said.faster { "gains" } else { "loses" };
+            let ours = [said.variant.into(), paper.into(), gain, if reverse { "the reverse" } else { "" }.into()];
+            lines.push(names(&rows[0]).into_iter().chain(ours).collect());
+        }
+    }
+    lines
+}
+
 fn percent(value: Option<f64>, text: fn(f64) -> String) -> String {
     value.map_or("-".into(), text)
 }
@@ -448,13 +472,36 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_the_other_way_than_in_the_paper_is_told() {
+        let mut report = example();
+        let line = |report: &Report, wanted: [&str; 5]| {
+            let lines = ways(report, Name::TbcPaper);
+            let line = lines.iter().find(|line| line[..5] == wanted).map(|line| line[5..].join(" "));
+            line.unwrap_or_else(|| panic!("{lines:?}"))
+        };
+        assert_eq!(line(&report, ["bfs", "BFS2", "divergent", "tbc", "gains"]), "+25.0 % ");
+        assert_eq!(line(&report, ["bfs", "BFS2", "divergent", "dwf", "gains"]), "+0.0 % ");
+        let is_tbc = |row: &&mut Row| row.config == Name::TbcPaper && row.kernel() == "bfs" && row.of.variant == "tbc";
+        let tbc = report.rows.iter_mut().find(is_tbc).unwrap();
+        let compared = &mut tbc.figures.as_mut().unwrap().compared;
+        (compared.gain, compared.gain_range) = (Some(0.75), Some([0.5, 1.0]));
+        assert!(!line(&report, ["bfs", "BFS2", "divergent", "tbc", "gains"]).ends_with("reverse"));
+        let tbc = report.rows.iter_mut().find(is_tbc).unwrap();
+        tbc.figures.as_mut().unwrap().compared.gain_range = Some([0.5, 0.9]);
+        assert_eq!(
+            line(&report, ["bfs", "BFS2", "divergent", "tbc", "gains"]),
+            "-25.0 % (-50.0 … -10.0 %) the reverse"
+        );
+    }
+
+    #[test]
     fn the_page_has_the_tables_and_nothing_open() {
         let text = page(&example());
         assert!(text.contains("| bfs | BFS2 | divergent | 10.00 | +25.0 % | +25.0 % | +0.0 % | +0.0 % |"), "{text}");
         assert!(text.contains("32 lanes × 16 warps") && !text.contains('{'), "{text}");
         assert!(text.contains("* capri-paper, bfs on tbc+: stack overflow"), "{text}");
         // Both have a SIMT efficiency of a half; the paper has one of 29 %.
-        let filled = "| bfs | BFS | divergent | 1 | 4 | 8 | 100.0 % | 4 of 16 | 1 | 50.0 % | 29 % | divergent |";
+        let filled = "| bfs | BFS | divergent | 1 | 4 | 8 | 100.0 % | 4 of 16 | 1 | 0.0 % | 0.0 % | 50.0 % | 29 % | divergent |";
         assert!(text.contains(filled), "{text}");
         assert!(text.contains("`capri-latest-32` does +25.0 % on the divergent set, the paper's +12.6 %"), "{text}");
         assert!(text.contains("has a SIMT efficiency of 50.0 % here") && text.contains("below 76 %"), "{text}");
