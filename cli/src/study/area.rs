@@ -169,7 +169,9 @@ impl Area {
                 let outcome = match key.of {
                     Of::Cells => synthesis.cells().map(Outcome::Cells),
                     Of::Modules => synthesis.modules().map(|rows| Outcome::Modules(modules(rows, top))),
-                    Of::Seed(seed) => synthesis.timing(CLOCK, seed).map(|timing| Outcome::Timing(timing.without_times())),
+                    Of::Seed(seed) => {
+                        synthesis.timing(CLOCK, seed).map(|timing| Outcome::Timing(timing.without_times()))
+                    }
                 };
                 let outcome = match outcome {
                     Err(Error::Interrupted) => break,

@@ -300,7 +300,10 @@ impl Compaction {
         let charts: [(_, Draw); 3] = [("", chart), ("decisions", prediction::chart), ("cycles", cycles::chart)];
         let files = [&self.svg, &self.decisions, &self.cycles].into_iter().zip(charts);
         let files = files.map(|(path, (_, chart))| Ok((create(path)?, chart))).collect::<Result<Vec<_>>>()?;
-        self.docs.as_deref().map(|folder| page::check(folder, self.core.shape.given(), STUDY, &charts.map(|(name, _)| name))).transpose()?;
+        self.docs
+            .as_deref()
+            .map(|folder| page::check(folder, self.core.shape.given(), STUDY, &charts.map(|(name, _)| name)))
+            .transpose()?;
         let kept = self.kept.open()?;
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn page_and_charts_are_written() {
         let folder = tempfile::tempdir().unwrap();
-        check(folder.path(), "x", &["", "y"]).unwrap();
+        check(folder.path(), &[], "x", &["", "y"]).unwrap();
         write(folder.path(), "x", "# X", &[("", "<svg/>".into()), ("y", "<svg></svg>".into())]).unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join("studies").join(name)).unwrap();
         assert_eq!((read("x.svg").as_str(), read("x.md").as_str()), ("<svg/>", "# X"));

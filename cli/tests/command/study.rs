@@ -114,7 +114,9 @@ fn what_cannot_be_studied_is_one_line() {
     assert_eq!(bad("vecadd --svg none/x.svg"), "cannot write none/x.svg: there is no such folder");
     assert!(bad("--docs none").ends_with("none/studies/simtight.md: there is no such folder"));
     assert!(bad("vecadd --docs .").contains("--docs"));
-    for study in ["blocks", "compaction", "dual-path", "locks", "mechanisms", "order", "simtight", "speculative", "warp"] {
+    for study in
+        ["blocks", "compaction", "dual-path", "locks", "mechanisms", "order", "simtight", "speculative", "warp"]
+    {
         let error = place.bad(&format!("study {study} --warps 4 --docs ."));
         let wanted = "--docs writes the page of the usual core: leave --warps=4 away, or --docs";
         assert_eq!(error, wanted, "{study}");

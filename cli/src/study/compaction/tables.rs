@@ -156,7 +156,8 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
     };
     let ways = ways(report, name);
     if ways.len() > 1 {
-        tables.push(Table { title: "kernels of which the paper's text says whether they gain over never", lines: ways });
+        tables
+            .push(Table { title: "kernels of which the paper's text says whether they gain over never", lines: ways });
     }
     // Of what the paper has no figures.
     let ours = |title, variants: &[&Variant], figure: fn(&Figures) -> String, mean: fn(&Mean) -> Option<String>| {
@@ -309,7 +310,8 @@ fn workload(report: &Report, name: Name) -> Vec<Vec<String>> {
 
 /// A line for each kernel and variant of which the paper's text says which way it goes.
 fn ways(report: &Report, name: Name) -> Vec<Vec<String>> {
-    let mut lines = vec![["kernel", "paper's", "set", "on", "paper", "thread IPC over never", ""].map(String::from).into()];
+    let mut lines =
+        vec![["kernel", "paper's", "set", "on", "paper", "thread IPC over never", ""].map(String::from).into()];
     for said in SAID.iter().filter(|said| said.config == name) {
         for rows in kernels(report, name).filter(|rows| said.kernels.contains(&rows[0].kernel())) {
             let gain = cell(rows, said.variant, |figures| ranged(figures.compared.gain()));
@@ -501,7 +503,8 @@ mod tests {
         assert!(text.contains("32 lanes × 16 warps") && !text.contains('{'), "{text}");
         assert!(text.contains("* capri-paper, bfs on tbc+: stack overflow"), "{text}");
         // Both have a SIMT efficiency of a half; the paper has one of 29 %.
-        let filled = "| bfs | BFS | divergent | 1 | 4 | 8 | 100.0 % | 4 of 16 | 1 | 0.0 % | 0.0 % | 50.0 % | 29 % | divergent |";
+        let filled =
+            "| bfs | BFS | divergent | 1 | 4 | 8 | 100.0 % | 4 of 16 | 1 | 0.0 % | 0.0 % | 50.0 % | 29 % | divergent |";
         assert!(text.contains(filled), "{text}");
         assert!(text.contains("`capri-latest-32` does +25.0 % on the divergent set, the paper's +12.6 %"), "{text}");
         assert!(text.contains("has a SIMT efficiency of 50.0 % here") && text.contains("below 76 %"), "{text}");
