@@ -211,13 +211,6 @@ impl FromArgMatches for Given {
     }
 }
 
-impl ShapeArgs {
-    /// The options that stand on the command line: `--lanes=4`.
-    pub fn given(&self) -> &[String] {
-        &self.given.0
-    }
-}
-
 /// It has no options of its own.
 impl Args for Given {
     fn augment_args(command: Command) -> Command {
@@ -254,6 +247,11 @@ impl ShapeArgs {
         }
         let shape = |&(lanes, warps)| ShapeArgs { lanes: Some(lanes), warps: Some(warps), ..self.clone() }.shape();
         usual.iter().map(shape).collect()
+    }
+
+    /// Those of these options that stand on the command line: `--lanes=4`.
+    pub fn given(&self) -> &[String] {
+        &self.given.0
     }
 
     /// These options, if the command line has any of them.

@@ -62,10 +62,19 @@ pub fn table(warps: u32, lines: &[Line]) -> Vec<Vec<String>> {
     let heads = heads.into_iter().chain(["waves", "waits for `--loads`", "for misses"]);
     let heads = heads.chain(["SIMT efficiency", "paper", "set by it"]);
     let line = |line: &Line| {
-        let Workload { launches, blocks, threads, full_lanes, resident_warps, waves, .. } = line.workload;
+        let Workload {
+            launches,
+            blocks,
+            threads,
+            full_lanes,
+            resident_warps,
+            waves,
+            waits_for_loads,
+            waits_for_misses,
+        } = line.workload;
         let numbers = [launches.to_string(), blocks.to_string(), format!("{:.0}", threads as f64 / blocks as f64)];
         let of_core = [share(full_lanes), format!("{resident_warps} of {warps}"), waves.to_string()];
-        let of_memory = [line.workload.waits_for_loads, line.workload.waits_for_misses].map(share);
+        let of_memory = [waits_for_loads, waits_for_misses].map(share);
         let published = line.published.map_or("-".into(), |part| format!("{:.0} %", 100.0 * part));
         let used = [share(line.efficiency), published, measured_set(line.efficiency).into()];
         let names = [line.kernel, line.paper, line.set].map(String::from);

@@ -15,8 +15,8 @@ const PAGE: &str = "evidence/study-time.md";
 const TEXT: &str = include_str!("page.md");
 
 /// The hash of studies: of each one's [hash](age::hash), in whatever order they run.
-fn hash<S: AsRef<str>>(studies: &[S]) -> String {
-    let studies: BTreeSet<&str> = studies.iter().map(AsRef::as_ref).collect();
+fn hash(studies: &[&str]) -> String {
+    let studies: BTreeSet<&str> = studies.iter().copied().collect();
     format!("{:x}", md5::compute(studies.into_iter().collect::<Vec<_>>().join("\n")))
 }
 
@@ -67,7 +67,7 @@ fn minutes(seconds: f64) -> String {
     format!("{:.1} min", seconds / 60.0)
 }
 
-/// `heddle study order --draws 4`. The page's command finds files from the project's folder.
+/// `heddle study order --draws 8`. The page's command finds files from the project's folder.
 fn line(planned: &Planned) -> String {
     let words = planned.words.iter().filter(|word| !word.starts_with("--area="));
     format!("heddle study {}", words.map(|word| word.replace('=', " ")).collect::<Vec<_>>().join(" "))

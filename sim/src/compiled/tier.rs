@@ -2,10 +2,9 @@
 //! same function in the background.
 //!
 //! A run that has taken a second looks whether the code is in the cache; one that has taken four has it compiled, one
-//! function at a time in this process, at the run's own priority: so it is done before the run where all processors are
-//! busy. When it is there, it makes every other batch of cycles for a second, and stays if it was faster. If there is
-//! no compiler, or it fails, the run goes on as it is. The state is the same for both, so what is swapped is only the
-//! code.
+//! function at a time in this process, at the run's own priority. When it is there, it makes every other batch of cycles
+//! for a second, and stays if it was faster. If there is no compiler, or it fails, the run goes on as it is. The state is
+//! the same for both, so what is swapped is only the code.
 
 use super::cc::{Compiler, CompilerError, POLL};
 use super::jit::Function;
