@@ -1,5 +1,5 @@
 //! What compaction did, and whether it was worth it: of a simulated core with block stacks
-//! ([`heddle_simt::divergence::block_stack`]), cycle by cycle from its probes.
+//! ([`heddle_simt::divergence::block_stack`]), from what is recorded of its probes and registers.
 //!
 //! **Warps before and after.** Each time threads that a branch or jump sent one way become the top of their block's
 //! stack, the warps that came there with at least one of them are counted, and the warps that run them afterwards:
@@ -31,14 +31,15 @@
 mod ahead;
 
 use ahead::Ahead;
-use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
+use heddle_sim::{Channel, Engine, Recording, Records, Seen};
 use heddle_simt::{Compaction, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::grid::{Grid, GridError};
 use heddle_testbench::machine::{Compactions, Mismatch, Monitor, Prediction, Summary};
 use heddle_testbench::program::ProgramError;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Counts on a machine whose core compacts warps.
 pub fn monitor(
@@ -94,7 +95,9 @@ struct Block {
 
 /// Watches the core of one launch after another.
 pub struct Watched {
-    places: Places,
+    recording: Arc<Recording>,
+    /// What was not looked at yet.
+    records: Records,
     shape: Shape,
     predicts: bool,
     /// Slots of a block.
@@ -117,8 +120,10 @@ impl Watched {
     /// A core whose probes are in the directory, under the path `core`.
     pub fn new(directory: &Directory, core: &str, shape: &Shape) -> Watched {
         let warps = shape.warps as usize;
+        let recording = Recording::new(directory, channels(directory, core, shape));
         Watched {
-            places: Places::new(directory, core, shape),
+            records: Records::new(&recording),
+            recording,
             shape: shape.clone(),
             predicts: shape.compaction == Compaction::Predict,
             group: shape.warps,
@@ -135,6 +140,7 @@ impl Watched {
 
 impl Monitor for Watched {
     fn launch(&mut self, _engine: &dyn Engine, grid: Grid, _entry: u32) -> Result<(), GridError> {
+        self.records.clear();
         self.group = grid.slots(&self.shape);
         self.blocks.fill(Block::default());
         self.passed.fill(0);
@@ -147,31 +153,18 @@ impl Monitor for Watched {
     }
 
     fn cycle(&mut self, engine: &mut dyn Engine, _seed: u64) -> Result<(), Box<Mismatch>> {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.cycle(engine);
-        }
-        // Registers can be read at once; most cycles have nothing to see.
-        if !self.places.busy.iter().any(|&register| engine.register(register).bit(0)) {
-            return Ok(());
-        }
         engine.settle();
-        if let Some(ahead) = &mut self.ahead
-            && engine.register(self.places.busy[0]).bit(0)
-        {
-            let parts = engine.probe(self.places.passes[1]).bit(0);
-            let calls = self.places.calls.iter().any(|&register| engine.register(register).bit(0));
-            let uniform = self.places.is(engine, Is::Passes) && !parts && !calls;
-            ahead.outcome(engine.probe(self.places.passing[0]).low_u64() as usize, uniform);
-        }
-        if self.places.is(engine, Is::Passes) {
-            self.passes(engine);
-        }
-        if self.places.is(engine, Is::Acts) {
-            self.acts(engine);
-        }
-        if self.places.is(engine, Is::Forms) {
-            self.compactions.warps_after += u64::from(self.counts);
-        }
+        self.records.note(engine, &self.recording);
+        self.follow(engine.cycle() + 1);
+        Ok(())
+    }
+
+    fn recorder(&mut self) -> Option<(&Arc<Recording>, &mut Records)> {
+        Some((&self.recording, &mut self.records))
+    }
+
+    fn look(&mut self, end: u64) -> Result<(), u64> {
+        self.follow(end);
         Ok(())
     }
 
@@ -183,12 +176,53 @@ impl Monitor for Watched {
 }
 
 impl Watched {
-    /// A warp executes a branch or jump.
-    fn passes(&mut self, engine: &dyn Engine) {
-        let places = &self.places;
-        let [slot, taken, rest] = places.passing.map(|probe| engine.probe(probe).low_u64());
-        let [jump, parts, lone, arrives, ahead] = places.passes.map(|probe| engine.probe(probe).bit(0));
-        let block = &mut self.blocks[(slot as u32 & !(self.group - 1)) as usize];
+    /// Follows the cycles before `end`, of those with a row each.
+    fn follow(&mut self, end: u64) {
+        let channels = self.recording.channels().len();
+        loop {
+            let awaited = self.ahead.as_ref().and_then(Ahead::next);
+            let recorded = (0..channels).filter_map(|channel| Some(self.records.first(channel)?[0]));
+            let Some(now) = recorded.chain(awaited).min().filter(|now| *now < end) else { return };
+            let has = |records: &Records, channel: What| {
+                records.first(channel as usize).is_some_and(|row| row[0] == now)
+            };
+            if let Some(ahead) = &mut self.ahead {
+                let held = self.records.first(What::Held as usize).filter(|row| row[0] == now);
+                ahead.cycle(now, has(&self.records, What::Issued), held);
+                for channel in [What::Held, What::Issued] {
+                    if has(&self.records, channel) {
+                        self.records.take(channel as usize);
+                    }
+                }
+            }
+            let [outcome, acts, forms] = [What::Outcome, What::Acts, What::Forms].map(|channel| {
+                let row = self.records.first(channel as usize).filter(|row| row[0] == now)?.to_vec();
+                self.records.take(channel as usize);
+                Some(row)
+            });
+            outcome.iter().for_each(|row| self.outcome(row));
+            acts.iter().for_each(|row| self.acts(row));
+            self.compactions.warps_after += u64::from(forms.is_some() && self.counts);
+        }
+    }
+
+    /// A warp has executed a control instruction.
+    fn outcome(&mut self, row: &[u64]) {
+        let [passes, slot, taken, rest, jump, parts, lone, arrives, ahead, call, ret] = first(row);
+        if let Some(watched) = &mut self.ahead {
+            watched.outcome(slot as usize, passes == 1 && [parts, call, ret] == [0; 3]);
+        }
+        if passes == 1 {
+            let [jump, parts, lone, arrives, ahead] = [jump, parts, lone, arrives, ahead].map(|bit| bit == 1);
+            let is_ahead = row.get(at(11)).is_some_and(|mask| mask >> slot & 1 == 1);
+            self.passes(slot as usize, [taken, rest], [jump, parts, lone, arrives, ahead], is_ahead);
+        }
+    }
+
+    /// A branch or jump.
+    fn passes(&mut self, slot: usize, [taken, rest]: [u64; 2], is: [bool; 5], is_ahead: bool) {
+        let [jump, parts, lone, arrives, ahead] = is;
+        let block = &mut self.blocks[slot & !(self.group as usize - 1)];
         if parts {
             let whole = taken == 0 || rest == 0;
             let meets = self.predicts && whole && !ahead;
@@ -208,9 +242,9 @@ impl Watched {
         } else if !jump {
             // Where it reconverges with others it does not run.
             let sides = if arrives { [0, 0] } else { [taken, rest] };
-            self.passed_ahead[slot as usize].push(Passing { sides, waits: false, meets: arrives });
-            if !self.places.is_ahead(engine, slot as usize) {
-                self.joins(slot as usize);
+            self.passed_ahead[slot].push(Passing { sides, waits: false, meets: arrives });
+            if !is_ahead {
+                self.joins(slot);
             }
         }
     }
@@ -229,17 +263,14 @@ impl Watched {
     }
 
     /// The stack of a block begins to run threads, or pops a level.
-    fn acts(&mut self, engine: &dyn Engine) {
-        let places = &self.places;
+    fn acts(&mut self, row: &[u64]) {
+        let [first, count] = first(row).map(|number: u64| number as usize);
         let [begins, at_branch, apart, as_taken, leaves_sibling, leaves_group, to_sibling, forms] =
-            places.acts.map(|probe| engine.probe(probe).bit(0));
-        let [first, count] = places.acting.map(|probe| engine.probe(probe).low_u64() as usize);
-        let released = places.released.map_or(0, |probe| engine.probe(probe).low_u64());
+            std::array::from_fn(|k| row[at(2 + k)] == 1);
+        let [released, ahead] = [10, 11].map(|k| row.get(at(k)).copied().unwrap_or(0));
         if begins {
-            for slot in first..first + self.group as usize {
-                if !self.places.is_ahead(engine, slot) {
-                    self.joins(slot);
-                }
+            for slot in (first..first + self.group as usize).filter(|slot| ahead >> slot & 1 == 0) {
+                self.joins(slot);
             }
         }
         let block = &mut self.blocks[first];
@@ -374,60 +405,64 @@ fn rows(mut mask: u128) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The unit's probes that say when to look.
+/// The channels of the recording, in its order.
 #[derive(Clone, Copy)]
-enum Is {
-    Passes,
+enum What {
+    /// There is an outcome. Whether it is a branch or jump; slot and the lanes of both sides; whether it is a jump, may part,
+    /// goes on as the only warp, arrives, goes ahead; is a call, a return. With a prediction, one bit per slot: it is ahead.
+    Outcome,
+    /// A block's stack acts: the block's first slot, and its levels; eight bits of what it does. With a prediction, warps
+    /// that are released, and one bit per slot: it is ahead.
     Acts,
+    /// A warp is formed.
     Forms,
+    /// With a prediction: [`ahead::held`] and [`ahead::issued`].
+    Held,
+    Issued,
 }
 
-/// The unit's probes.
-struct Places {
-    /// Registers of which one is on where a probe of `when` is: there is an outcome, a block's stack acts, warps are
-    /// formed.
-    busy: [usize; 3],
-    when: [usize; 3],
-    /// Slot and the lanes of both sides; whether it is a jump, may part, goes on as the only warp, arrives, goes ahead.
-    passing: [usize; 3],
-    passes: [usize; 5],
-    /// Registers: it is a call, a return.
-    calls: [usize; 2],
-    acting: [usize; 2],
-    acts: [usize; 8],
-    released: Option<usize>,
-    /// Register: one bit per slot, its warp is ahead.
-    ahead: Option<usize>,
+/// Where a row has its `k`-th value, if none before it has more than 64 bits.
+fn at(k: usize) -> usize {
+    1 + k
 }
 
-impl Places {
-    fn new(directory: &Directory, core: &str, shape: &Shape) -> Places {
-        let probe =
-            |name: &str| directory.probes.find(&format!("{core}.divergence.{name}")).expect("a block stack's probe");
-        let of = |group: &str, name: &str| probe(&format!("{group}_{name}"));
-        let register =
-            |name: &str| directory.registers.find(&format!("{core}.{name}")).expect("a register of block stacks");
-        Places {
-            busy: ["resolve.s9_outcome_valid", "divergence.step_valid", "divergence.formed_valid"].map(register),
-            when: ["passes", "acts", "forms"].map(probe),
-            passing: ["slot", "taken", "rest"].map(|name| of("passes", name)),
-            passes: ["jump", "parts", "lone", "arrives", "ahead"].map(|name| of("passes", name)),
-            calls: ["resolve.s9_outcome_call", "resolve.s9_outcome_ret"].map(register),
-            acting: ["block", "count"].map(|name| of("acts", name)),
-            acts: ["begins", "at_branch", "apart", "as_taken", "leaves_sibling", "leaves_group", "to_sibling", "forms"]
-                .map(|name| of("acts", name)),
-            released: shape.predicts().then(|| probe("released")),
-            ahead: shape.predicts().then(|| register("divergence.ahead")),
-        }
-    }
+/// The first values of a row.
+fn first<const N: usize>(row: &[u64]) -> [u64; N] {
+    std::array::from_fn(|k| row[at(k)])
+}
 
-    fn is_ahead(&self, engine: &dyn Engine, slot: usize) -> bool {
-        self.ahead.is_some_and(|ahead| engine.register(ahead).bit(slot as u32))
+fn channels(directory: &Directory, core: &str, shape: &Shape) -> Vec<Channel> {
+    let probe = |name: &str| {
+        let path = format!("{core}.divergence.{name}");
+        Seen::Probe(directory.probes.find(&path).expect("a block stack's probe"))
+    };
+    let register = |name: &str| {
+        let path = format!("{core}.{name}");
+        Seen::Register(directory.registers.find(&path).expect("a register of block stacks"))
+    };
+    let ahead = shape.predicts().then(|| register("divergence.ahead"));
+    let mut outcome = vec![probe("passes")];
+    outcome.extend(
+        ["slot", "taken", "rest", "jump", "parts", "lone", "arrives", "ahead"]
+            .map(|name| probe(&format!("passes_{name}"))),
+    );
+    outcome.extend(["call", "ret"].map(|name| register(&format!("resolve.s9_outcome_{name}"))));
+    outcome.extend(ahead);
+    let mut acts: Vec<Seen> = ["block", "count", "begins", "at_branch", "apart", "as_taken", "leaves_sibling"]
+        .into_iter()
+        .chain(["leaves_group", "to_sibling", "forms"])
+        .map(|name| probe(&format!("acts_{name}")))
+        .collect();
+    acts.extend(shape.predicts().then(|| probe("released")).into_iter().chain(ahead));
+    let mut channels = vec![
+        Channel { guard: register("resolve.s9_outcome_valid"), values: outcome },
+        Channel { guard: probe("acts"), values: acts },
+        Channel { guard: probe("forms"), values: Vec::new() },
+    ];
+    if shape.predicts() {
+        channels.extend([ahead::held(directory, core, shape), ahead::issued(directory, core)]);
     }
-
-    fn is(&self, engine: &dyn Engine, when: Is) -> bool {
-        engine.probe(self.when[when as usize]).bit(0)
-    }
+    channels
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 //! those the core counts by cause.
 
 use heddle_sim::directory::Directory;
-use heddle_sim::record::Channel;
-use heddle_sim::{Engine, Recording, Records};
+use heddle_sim::{Channel, Engine, Recording, Records, Seen};
 use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::grid::{Grid, GridError};
@@ -19,8 +18,9 @@ pub fn monitor(
     _program: &Program,
     shape: &Shape,
 ) -> Result<Option<Box<dyn Monitor>>, ProgramError> {
-    let probe = |name: &str| directory.probes.find(&format!("core.{name}")).expect("every core has this probe");
-    let channel = Channel { guard: probe("issue_valid"), probes: vec![probe("issue_mask")] };
+    let probe =
+        |name: &str| Seen::Probe(directory.probes.find(&format!("core.{name}")).expect("every core has this probe"));
+    let channel = Channel { guard: probe("issue_valid"), values: vec![probe("issue_mask")] };
     let recording = Recording::new(directory, vec![channel]);
     let records = Records::new(&recording);
     Ok(Some(Box::new(Counting { recording, records, lanes: shape.lanes, issues: Issues::default() })))
@@ -95,7 +95,7 @@ mod tests {
             let threads: u64 = (1..).zip(issues).map(|(threads, issues)| threads * issues).sum();
             assert_eq!(threads, alone.thread_instructions, "{}", divergence.name());
             assert!(issues.iter().filter(|count| **count > 0).count() > 3, "{issues:?}");
-            // Beside one that looks at each cycle.
+            // Beside another.
             let both = with(vec![crate::compaction::monitor, monitor]);
             assert_eq!((both.issues, both.cycles), (alone.issues, alone.cycles), "{}", divergence.name());
         }

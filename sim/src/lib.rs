@@ -70,7 +70,7 @@ pub use checks::Checks;
 pub use engine::Engine;
 pub use heddle_gen::ToVerilog;
 pub use mutant::{MUTANT, SURVEY};
-pub use record::{Channel, Recording, Records};
+pub use record::{Channel, Recording, Records, Seen};
 pub use sim::Sim;
 pub use simulation::{EngineKind, Options, Simulation};
 

@@ -1,38 +1,62 @@
-//! What a run records: values of probes, of the cycles in which something happens.
+//! What a run records: values of probes and registers, of the cycles in which something happens.
 //!
 //! A [`Recording`] is a list of channels. In each cycle, before the edge and with reset on or off, every [`Channel`] whose
-//! guard is not 0 leaves a row in the [`Records`]: the cycle, then the values of its probes. The compiled engine makes
+//! guard is not 0 leaves a row in the [`Records`]: the cycle, then the values that it asks for. The compiled engine makes
 //! rows in the function that makes edges ([`Engine::run_recording`]), other engines cycle by cycle. [`Records::note`]
 //! does the same for the one settled cycle that an engine is in.
 
 use crate::directory::Directory;
 use crate::engine::Engine;
+use heddle_hdl::Bits;
 use std::sync::Arc;
 
-/// In every cycle in which the guard is not 0, the values of the probes.
+/// What can be recorded, by its number in the [`Directory`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    Probe(usize),
+    Register(usize),
+}
+
+impl Seen {
+    /// In bits.
+    pub fn width(self, directory: &Directory) -> u32 {
+        match self {
+            Seen::Probe(probe) => directory.probes[probe].width,
+            Seen::Register(register) => directory.registers[register].width,
+        }
+    }
+
+    /// Its value in the settled cycle that an engine is in.
+    fn value<E: Engine + ?Sized>(self, engine: &E) -> Bits {
+        match self {
+            Seen::Probe(probe) => engine.probe(probe),
+            Seen::Register(register) => engine.register(register),
+        }
+    }
+}
+
+/// In every cycle in which the guard is not 0, these values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Channel {
-    /// A probe.
-    pub guard: usize,
-    /// Probes, by their numbers in the [`Directory`].
-    pub probes: Vec<usize>,
+    pub guard: Seen,
+    pub values: Vec<Seen>,
 }
 
 /// Channels, and how their rows lie.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Recording {
     channels: Vec<Channel>,
-    /// For each channel: where its probes' values begin in a row, and how long a row is.
+    /// For each channel: where its values begin in a row, and how long a row is.
     starts: Vec<Vec<usize>>,
 }
 
 impl Recording {
-    /// Of probes of this directory.
+    /// Of what is in this directory.
     pub fn new(directory: &Directory, channels: Vec<Channel>) -> Arc<Recording> {
         let starts = |channel: &Channel| {
             let mut starts = vec![1];
-            for &probe in &channel.probes {
-                let limbs = directory.probes[probe].width.div_ceil(64) as usize;
+            for value in &channel.values {
+                let limbs = value.width(directory).div_ceil(64) as usize;
                 starts.push(starts[starts.len() - 1] + limbs);
             }
             starts
@@ -40,18 +64,29 @@ impl Recording {
         Arc::new(Recording { starts: channels.iter().map(starts).collect(), channels })
     }
 
+    /// Several as one: the channels of the first, then those of the next.
+    pub fn together(recordings: &[Arc<Recording>]) -> Arc<Recording> {
+        match recordings {
+            [one] => one.clone(),
+            _ => Arc::new(Recording {
+                channels: recordings.iter().flat_map(|recording| recording.channels.clone()).collect(),
+                starts: recordings.iter().flat_map(|recording| recording.starts.clone()).collect(),
+            }),
+        }
+    }
+
     /// In the order that was given.
     pub fn channels(&self) -> &[Channel] {
         &self.channels
     }
 
-    /// Limbs of a row of a channel: the cycle, then the limbs of each probe, as many as its width needs, the least
+    /// Limbs of a row of a channel: the cycle, then the limbs of each value, as many as its width needs, the least
     /// significant first.
     pub fn row(&self, channel: usize) -> usize {
-        self.starts[channel][self.channels[channel].probes.len()]
+        self.starts[channel][self.channels[channel].values.len()]
     }
 
-    /// The limb of a row at which the value of a channel's `k`-th probe begins.
+    /// The limb of a row at which a channel's `k`-th value begins.
     pub fn start(&self, channel: usize, k: usize) -> usize {
         self.starts[channel][k]
     }
@@ -105,6 +140,19 @@ impl Records {
         room.extend_from_slice(rows);
     }
 
+    /// Moves all rows to the channels of `to`, of which the first is `first` here.
+    pub fn give(&mut self, first: usize, to: &mut Records) {
+        for (k, from) in self.channels[first..].iter_mut().take(to.channels.len()).enumerate() {
+            from.limbs.drain(..std::mem::take(&mut from.taken));
+            let room = to.room(k);
+            if room.is_empty() {
+                std::mem::swap(room, &mut from.limbs);
+            } else {
+                room.append(&mut from.limbs);
+            }
+        }
+    }
+
     /// Where the next rows of a channel go.
     fn room(&mut self, channel: usize) -> &mut Vec<u64> {
         let Rows { limbs, taken, .. } = &mut self.channels[channel];
@@ -118,13 +166,13 @@ impl Records {
     /// Appends the rows of the settled cycle that an engine is in.
     pub fn note<E: Engine + ?Sized>(&mut self, engine: &E, recording: &Recording) {
         for (k, channel) in recording.channels.iter().enumerate() {
-            if engine.probe(channel.guard).is_zero() {
+            if channel.guard.value(engine).is_zero() {
                 continue;
             }
             let limbs = self.room(k);
             limbs.push(engine.cycle());
-            for (at, &probe) in channel.probes.iter().enumerate() {
-                let value = engine.probe(probe);
+            for (at, seen) in channel.values.iter().enumerate() {
+                let value = seen.value(engine);
                 let width = recording.start(k, at + 1) - recording.start(k, at);
                 limbs.extend((0..width).map(|limb| value.limb(limb)));
             }

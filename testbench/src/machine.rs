@@ -52,7 +52,7 @@ pub use pipeline::{Fetched, IssuedFrom, Pipeline, Registers, Wait};
 pub use watch::{Progress, TraceLine, Watch};
 
 use places::Places;
-use recorded::Behind;
+use recorded::{Behind, Together};
 
 /// How a machine is simulated.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ pub struct MachineOptions {
     pub seed: u64,
     /// Which of the design's properties to look at, as [`Options::checks`] says; unless asked for, assertions.
     pub checks: Checks,
-    /// Who looks at every cycle. Needs registers and the core's probes; slow, unless it [records](Monitor::recorder).
+    /// Who looks at every cycle. Needs registers and the core's probes; slow, unless all [record](Monitor::recorder).
     pub monitors: Vec<Attach>,
     /// A waveform, `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
@@ -386,9 +386,12 @@ impl Machine {
         if trace.is_none() && self.monitors.is_empty() {
             return Ok(self.simulation.run(most, stop)?);
         }
-        let records = self.monitors.iter_mut().filter_map(|monitor| monitor.recorder()).count() == 1;
-        if trace.is_none() && records && !self.simulation.writes_wave() && self.keep_behind() {
-            return self.run_recorded(most);
+        if trace.is_none()
+            && !self.simulation.writes_wave()
+            && let Some(mut together) = Together::of(&mut self.monitors)
+            && self.keep_behind()
+        {
+            return self.run_recorded(most, &mut together);
         }
         let mut end = RunEnd { cycles: 0, why: Why::Limit };
         while end.cycles < most && end.why == Why::Limit {

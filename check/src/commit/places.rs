@@ -2,7 +2,7 @@
 
 use super::bits;
 use heddle_sim::directory::Directory;
-use heddle_sim::{Channel, Engine, Recording};
+use heddle_sim::{Channel, Engine, Recording, Seen};
 use heddle_simt::{Replay, Shape};
 use std::sync::Arc;
 
@@ -155,11 +155,11 @@ impl Places {
 fn channels(directory: &Directory, shape: &Shape) -> Vec<(What, Channel)> {
     let probe = |name: &str| {
         let probe = directory.probes.find(&Places::inside(directory, name));
-        probe.unwrap_or_else(|| panic!("the commit-stream check needs the core's probe {name}"))
+        Seen::Probe(probe.unwrap_or_else(|| panic!("the commit-stream check needs the core's probe {name}")))
     };
     let channel = |guard: &str, probes: &[&str]| Channel {
         guard: probe(guard),
-        probes: probes.iter().map(|name| probe(name)).collect(),
+        values: probes.iter().map(|name| probe(name)).collect(),
     };
     // What is wide comes last, and homes before it.
     let of_threads = |guard: &str, narrow: &[&str], homes: &str, wide: &[&str]| {

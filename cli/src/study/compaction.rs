@@ -60,7 +60,6 @@ use std::path::PathBuf;
     mut_arg("memory_model", |arg| arg.help(
         "Memory behind the cache; none has jitter before cycle models [default: latency=200,jitter=31]"
     )),
-    mut_arg("draws", |arg| arg.default_value("4")),
     mut_arg("likely", |arg| arg.hide(true)),
 )]
 pub struct Compaction {

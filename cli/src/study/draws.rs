@@ -18,7 +18,7 @@ pub const JITTER: u32 = 31;
 #[derive(Args, Clone, Copy)]
 pub struct DrawsArgs {
     /// Draws: the first has inputs and memory of seed 1, the next of seed 2, and so on
-    #[arg(long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub draws: u32,
 }
 

@@ -37,7 +37,7 @@ use variants::{BASELINE, UNITS, Unit, VOLTA, Variant};
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle study speculative                                       all kernels on 32 lanes and 8 warps, 8 draws
+  heddle study speculative                                       all kernels on 32 lanes and 8 warps, 4 draws
   heddle study speculative rsbench pathtracer --draws 1          two of them, with one draw
   heddle study speculative --memory-model latency=20,jitter=7    a faster memory
   heddle study speculative --json | jq '.rows[] | {kernel, baseline, variant, gain, gain_range}'

@@ -2,15 +2,19 @@
 
 use super::compare::{Mismatch, Stimulus, same, state};
 use crate::engine::{Engine, Saved};
-use crate::record::{Channel, Recording, Records};
+use crate::record::{Channel, Recording, Records, Seen};
 use fastrand::Rng;
 
 /// Some channels of a design, by a seed.
 fn channels(engine: &dyn Engine, rng: &mut Rng) -> Vec<Channel> {
-    let probes = engine.directory().probes.len();
+    let (probes, registers) = (engine.directory().probes.len(), engine.directory().registers.len());
+    let seen = |rng: &mut Rng| match rng.usize(..probes + registers) {
+        number if number < probes => Seen::Probe(number),
+        number => Seen::Register(number - probes),
+    };
     let mut channel = || {
         let many = rng.usize(..4);
-        Channel { guard: rng.usize(..probes), probes: (0..many).map(|_| rng.usize(..probes)).collect() }
+        Channel { guard: seen(rng), values: (0..many).map(|_| seen(rng)).collect() }
     };
     (0..3).map(|_| channel()).collect()
 }
@@ -29,8 +33,8 @@ fn rows(records: &mut Records, recording: &Recording) -> String {
 
 /// Starts both engines from `seed` and has them record random channels in runs of random length, with random inputs and
 /// resets, for at least `cycles`. Rows, ends of runs and state must be the same, and again after going back on the second
-/// engine, if that can. After half of the cycles, other channels are recorded. A design without probes has nothing to
-/// compare.
+/// engine, if that can. After half of the cycles, other channels are recorded. A design without probes and registers
+/// has nothing to compare.
 pub fn compare_recordings(
     left: &mut dyn Engine,
     right: &mut dyn Engine,
@@ -39,7 +43,7 @@ pub fn compare_recordings(
 ) -> Result<(), Box<Mismatch>> {
     left.start(seed);
     right.start(seed);
-    if left.directory().probes.is_empty() {
+    if left.directory().probes.is_empty() && left.directory().registers.is_empty() {
         return Ok(());
     }
     let mut stimulus = Stimulus::new(seed);

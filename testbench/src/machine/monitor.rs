@@ -34,8 +34,8 @@ pub trait Monitor {
         false
     }
 
-    /// What is to be recorded of every cycle, and where. A monitor that has this is not asked to look at each cycle
-    /// where the machine can run many of them at once: it looks at what was recorded of them instead.
+    /// What is to be recorded of every cycle, and where. Where all monitors of a machine have this and it can run many
+    /// cycles at once, they are not asked to look at each: they look at what was recorded of them instead.
     fn recorder(&mut self) -> Option<(&Arc<Recording>, &mut Records)> {
         None
     }

@@ -1,9 +1,9 @@
-//! Cycles that a monitor looks at when many of them are over, by what was recorded of them.
+//! Cycles that monitors look at when many of them are over, by what was recorded of them.
 //!
-//! The state is saved now and then. If the monitor finds something, the machine goes back to the cycle in which it shows,
-//! so that all is as if the monitor had looked at each cycle before its edge.
+//! What all of them ask for is one recording. The state is saved now and then. If a monitor finds something, the machine
+//! goes back to the cycle in which it shows, so that all is as if the monitor had looked at each cycle before its edge.
 
-use super::{Machine, MachineError, MachineOptions};
+use super::{Machine, MachineError, MachineOptions, Monitor};
 use crate::program::Program;
 use heddle_sim::directory::Directory;
 use heddle_sim::engine::{RunEnd, Saved, Why};
@@ -26,8 +26,36 @@ pub fn wanted(
     options: &MachineOptions,
 ) -> Option<Arc<Recording>> {
     let monitors = options.monitors.iter().filter_map(|attach| attach(directory, program, shape).ok().flatten());
-    let mut recordings = monitors.filter_map(|mut monitor| Some(monitor.recorder()?.0.clone()));
-    recordings.next().filter(|_| options.wave.is_none())
+    let mut monitors: Vec<_> = monitors.collect();
+    Together::of(&mut monitors).filter(|_| options.wave.is_none()).map(|together| together.recording)
+}
+
+/// What the monitors record.
+pub struct Together {
+    recording: Arc<Recording>,
+    records: Records,
+}
+
+impl Together {
+    /// None if one of them does not.
+    pub fn of(monitors: &mut [Box<dyn Monitor>]) -> Option<Together> {
+        let recordings = monitors.iter_mut().map(|monitor| Some(monitor.recorder()?.0.clone()));
+        let recordings: Vec<Arc<Recording>> = recordings.collect::<Option<_>>()?;
+        if recordings.is_empty() {
+            return None;
+        }
+        let recording = Recording::together(&recordings);
+        Some(Together { records: Records::new(&recording), recording })
+    }
+
+    /// Gives each monitor its rows.
+    fn share(&mut self, monitors: &mut [Box<dyn Monitor>]) {
+        let mut first = 0;
+        for (recording, records) in monitors.iter_mut().filter_map(|monitor| monitor.recorder()) {
+            self.records.give(first, records);
+            first += recording.channels().len();
+        }
+    }
 }
 
 /// A state of the present launch.
@@ -56,24 +84,20 @@ impl Machine {
         self.behind.cycle.is_some()
     }
 
-    /// Up to `most` cycles of a machine one of whose monitors records. Others look at each.
-    pub(super) fn run_recorded(&mut self, most: u64) -> Result<RunEnd, MachineError> {
+    /// Up to `most` cycles of a machine whose monitors all record.
+    pub(super) fn run_recorded(&mut self, most: u64, together: &mut Together) -> Result<RunEnd, MachineError> {
         let stop = Some(self.places.stopped);
-        let records = |monitor: &mut Box<dyn super::Monitor>| monitor.recorder().is_some();
-        let recorder = self.monitors.iter_mut().position(records).expect("one of them records");
-        let at_once = if self.monitors.len() > 1 { 1 } else { LOOK };
         let mut end = RunEnd { cycles: 0, why: Why::Limit };
         while end.cycles < most && end.why == Why::Limit {
             self.keep_behind();
-            for (_, monitor) in self.monitors.iter_mut().enumerate().filter(|(k, _)| *k != recorder) {
-                monitor.cycle(self.simulation.engine(), self.seed).map_err(MachineError::Commit)?;
-            }
-            let monitor = &mut self.monitors[recorder];
-            let (recording, records) = monitor.recorder().expect("it records");
             let engine = self.simulation.engine();
-            let run = engine.run_recording(recording, at_once.min(most - end.cycles), stop, records);
-            if let Err(cycle) = monitor.look(engine.cycle()) {
-                return Err(self.go_back(recorder, cycle));
+            let Together { recording, records } = together;
+            let run = engine.run_recording(recording, LOOK.min(most - end.cycles), stop, records);
+            together.share(&mut self.monitors);
+            for number in 0..self.monitors.len() {
+                if let Err(cycle) = self.monitors[number].look(self.simulation.engine().cycle()) {
+                    return Err(self.go_back(number, &together.recording, cycle));
+                }
             }
             self.simulation.check()?;
             end = RunEnd { cycles: end.cycles + run.cycles, why: run.why };
@@ -82,19 +106,16 @@ impl Machine {
     }
 
     /// What the monitor has found that shows in a cycle.
-    fn go_back(&mut self, monitor: usize, cycle: u64) -> MachineError {
-        let monitor = &mut self.monitors[monitor];
+    fn go_back(&mut self, monitor: usize, recording: &Arc<Recording>, cycle: u64) -> MachineError {
         self.simulation.restore(&self.behind.saved);
         let engine = self.simulation.engine();
-        if let Some((recording, _)) = monitor.recorder() {
-            // The code that records is there already.
-            let mut again = Records::new(recording);
-            while engine.cycle() < cycle {
-                again.clear();
-                engine.run_recording(recording, LOOK.min(cycle - engine.cycle()), None, &mut again);
-            }
+        // The code that records is there already.
+        let mut again = Records::new(recording);
+        while engine.cycle() < cycle {
+            again.clear();
+            engine.run_recording(recording, LOOK.min(cycle - engine.cycle()), None, &mut again);
         }
         engine.settle();
-        MachineError::Commit(monitor.explain(engine, self.seed))
+        MachineError::Commit(self.monitors[monitor].explain(engine, self.seed))
     }
 }

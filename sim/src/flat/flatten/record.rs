@@ -3,6 +3,7 @@
 use super::Flatten;
 use crate::flat::recorder::{ROWS, Recorder};
 use crate::flat::{Action, Effect, Flat, Id, Op, Part, limb_width, limbs};
+use crate::record::Seen;
 
 impl Flatten<'_> {
     /// A row for each channel whose guard is not 0, with values from before the edge.
@@ -11,13 +12,13 @@ impl Flatten<'_> {
         let count = |cell| Effect::Count { cell, lane: None, value: one };
         let now = self.b.node(Op::Cell { cell: recorder.now, lane: 0, low: 0 }, 64, &[]);
         for (k, channel) in recorder.recording.channels().iter().enumerate() {
-            let limbs = self.probe(channel.guard);
+            let limbs = self.seen(channel.guard);
             let guard = self.b.word_any(&limbs);
             if self.b.value(guard) == Some(0) {
                 continue;
             }
             let mut row = vec![now];
-            channel.probes.iter().for_each(|&probe| row.extend(self.probe(probe)));
+            channel.values.iter().for_each(|&value| row.extend(self.seen(value)));
             let part = |(at, &data): (usize, &Id)| Part { low: 64 * at as u32, data, mask: None };
             let parts = row.iter().enumerate().map(part).collect();
             let cell = recorder.counts[k];
@@ -30,11 +31,16 @@ impl Flatten<'_> {
         flat.actions.push(vec![Action { guard: None, effects: vec![count(recorder.now)] }]);
     }
 
-    /// The limbs of a probe.
-    fn probe(&mut self, probe: usize) -> Vec<Id> {
+    /// The limbs of a value.
+    fn seen(&mut self, seen: Seen) -> Vec<Id> {
         let directory = self.directory;
-        let entry = &directory.probes[probe];
-        let node = directory.scopes[entry.scope].module.probes[entry.index].node;
+        let (entry, node) = match seen {
+            Seen::Probe(probe) => {
+                let entry = &directory.probes[probe];
+                (entry, directory.scopes[entry.scope].module.probes[entry.index].node)
+            }
+            Seen::Register(register) => (&directory.registers[register], directory.register(register).out),
+        };
         let Some(lane) = self.lane(entry.scope) else { return self.word(entry.scope, node) };
         // Inside a lane, all lanes' values are made at once.
         self.inside.push(lane.group);
