@@ -9,6 +9,10 @@
 //! where its threads reconverge, if they reconverge with others later. `thread-block-compaction.txt` has an entry for each
 //! of them, and one for what runs; so many entries are in use. Points of likely convergence have none of their own.
 //!
+//! **Owed.** Where warps form anew, a block waits for the writes of its threads once all of its warps have come.
+//! Opportunities to issue that were not taken while one did are counted: as many as that wait costs at most, as others may
+//! have waited, too.
+//!
 //! **Prediction.** A *dynamic branch* is one execution of a conditional branch by the warps that run a block's top.
 //! Each of its warps waits for the others (*stall*) or does not (*bypass*: it goes on alone, or ahead). [`needed`] says
 //! how many of them had to wait for the fewest warps behind the branch. As `capri.txt` §5.1 compares that number with
@@ -112,6 +116,8 @@ pub struct Watched {
     counts: bool,
     compactions: Compactions,
     prediction: Prediction,
+    /// [`Summary::owed`].
+    owed: u64,
     /// Where warps go ahead.
     ahead: Option<Ahead>,
 }
@@ -121,6 +127,8 @@ impl Watched {
     pub fn new(directory: &Directory, core: &str, shape: &Shape) -> Watched {
         let warps = shape.warps as usize;
         let recording = Recording::new(directory, channels(directory, core, shape));
+        let one_limb_each = |(k, channel): (usize, &Channel)| recording.row(k) == at(channel.values.len());
+        assert!(recording.channels().iter().enumerate().all(one_limb_each), "a value has more than 64 bits");
         Watched {
             records: Records::new(&recording),
             recording,
@@ -133,6 +141,7 @@ impl Watched {
             counts: false,
             compactions: Compactions::default(),
             prediction: Prediction::default(),
+            owed: 0,
             ahead: shape.predicts().then(|| Ahead::new(directory, core, shape)),
         }
     }
@@ -159,6 +168,10 @@ impl Monitor for Watched {
         Ok(())
     }
 
+    fn may_find(&self) -> bool {
+        false
+    }
+
     fn recorder(&mut self) -> Option<(&Arc<Recording>, &mut Records)> {
         Some((&self.recording, &mut self.records))
     }
@@ -171,6 +184,7 @@ impl Monitor for Watched {
     fn summarise(&self, summary: &mut Summary) {
         summary.compaction = Some(self.compactions);
         summary.prediction = Some(self.prediction);
+        summary.owed = Some(self.owed);
         summary.held_ahead = self.ahead.as_ref().map(|ahead| ahead.cycles);
     }
 }
@@ -183,9 +197,8 @@ impl Watched {
             let awaited = self.ahead.as_ref().and_then(Ahead::next);
             let recorded = (0..channels).filter_map(|channel| Some(self.records.first(channel)?[0]));
             let Some(now) = recorded.chain(awaited).min().filter(|now| *now < end) else { return };
-            let has = |records: &Records, channel: What| {
-                records.first(channel as usize).is_some_and(|row| row[0] == now)
-            };
+            let has =
+                |records: &Records, channel: What| records.first(channel as usize).is_some_and(|row| row[0] == now);
             if let Some(ahead) = &mut self.ahead {
                 let held = self.records.first(What::Held as usize).filter(|row| row[0] == now);
                 ahead.cycle(now, has(&self.records, What::Issued), held);
@@ -194,6 +207,11 @@ impl Watched {
                         self.records.take(channel as usize);
                     }
                 }
+            }
+            if let Some(row) = self.records.first(What::Owed as usize).filter(|row| row[0] == now) {
+                // Neither an issue nor the turns of one.
+                self.owed += u64::from(row[at(0)..].iter().all(|&taken| taken == 0));
+                self.records.take(What::Owed as usize);
             }
             let [outcome, acts, forms] = [What::Outcome, What::Acts, What::Forms].map(|channel| {
                 let row = self.records.first(channel as usize).filter(|row| row[0] == now)?.to_vec();
@@ -416,12 +434,15 @@ enum What {
     Acts,
     /// A warp is formed.
     Forms,
+    /// Nothing but writes under way keeps a block from going on: whether an instruction issues; where an issue takes several
+    /// cycles, how many are left of the last.
+    Owed,
     /// With a prediction: [`ahead::held`] and [`ahead::issued`].
     Held,
     Issued,
 }
 
-/// Where a row has its `k`-th value, if none before it has more than 64 bits.
+/// Where a row has its `k`-th value: each has a limb.
 fn at(k: usize) -> usize {
     1 + k
 }
@@ -454,10 +475,14 @@ fn channels(directory: &Directory, core: &str, shape: &Shape) -> Vec<Channel> {
         .map(|name| probe(&format!("acts_{name}")))
         .collect();
     acts.extend(shape.predicts().then(|| probe("released")).into_iter().chain(ahead));
+    let issues = directory.probes.find(&format!("{core}.issue_valid")).expect("every core has this probe");
+    let turns = directory.registers.find(&format!("{core}.issue.turns_left")).map(Seen::Register);
+    let taken = [Seen::Probe(issues)].into_iter().chain(turns).collect();
     let mut channels = vec![
         Channel { guard: register("resolve.s9_outcome_valid"), values: outcome },
         Channel { guard: probe("acts"), values: acts },
         Channel { guard: probe("forms"), values: Vec::new() },
+        Channel { guard: probe("owed"), values: taken },
     ];
     if shape.predicts() {
         channels.extend([ahead::held(directory, core, shape), ahead::issued(directory, core)]);

@@ -2,8 +2,8 @@
 //!
 //! Each page carries the hash of what its figures come from, and the commit at which they were measured
 //! ([`age`](mod@age)): those of studies of their cores and programs ([`study::age`](crate::study::age)), those of
-//! [`evidence`](mod@evidence) of their cores or proofs, and each row of the page on area that of its core. What pages
-//! of evidence name is there or not.
+//! [`evidence`](mod@evidence) of their cores or proofs, that of study time of all studies, and each row of the page on
+//! area that of its core. What pages of evidence name is there or not.
 
 pub mod age;
 pub mod evidence;
@@ -11,18 +11,20 @@ pub mod tree;
 
 use crate::output::{print, print_json};
 use crate::study::{age as study, area, per_area};
+use crate::sweep::page as study_time;
 use age::Stamp;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Say how old the pages are that commands write, and write those anew that take less than a minute.
 ///
 /// Those are the page on area with its charts, out of what was measured, and the line on each other page that says that
-/// it is of an older core. Studies, proofs, covers, mutants and speed are measured by commands of their own, which the
-/// table names.
+/// it is of an older core. Studies, their time, proofs, covers, mutants and speed are measured by commands of their own,
+/// which the table names.
 #[derive(Args)]
 #[command(after_help = "Examples:
   heddle docs                   write anew what takes less than a minute, and say how old the rest is
@@ -61,8 +63,8 @@ impl Docs {
             bail!("{} is no tree of pages: it has no README.md; name its root with --docs", self.docs.display());
         }
         if !self.check {
-            study::renew(&self.docs)?;
-            self.mark_evidence()?;
+            let hashes = study::renew(&self.docs)?;
+            self.mark_evidence(&hashes)?;
         }
         let rows = self.rows()?;
         if self.json {
@@ -78,16 +80,18 @@ impl Docs {
     }
 
     /// Has each page of evidence say whether it is of the core as it is.
-    fn mark_evidence(&self) -> Result<()> {
-        evidence::ALL.iter().try_for_each(|evidence| {
-            let text = read(&self.docs, evidence.page)?;
-            let marked = age::marked(&text, &(evidence.now)()?);
-            if marked == text { Ok(()) } else { tree::write(&self.docs, [(evidence.page, marked.as_str())]) }
-        })
+    fn mark_evidence(&self, hashes: &[String]) -> Result<()> {
+        let mark = |page: &'static str, now: &str| {
+            let text = read(&self.docs, page)?;
+            let marked = age::marked(&text, now);
+            if marked == text { Ok(()) } else { tree::write(&self.docs, [(page, marked.as_str())]) }
+        };
+        evidence::ALL.iter().try_for_each(|evidence| mark(evidence.page, &(evidence.now)()?))?;
+        mark(study_time::PAGE, &study_time::hash(hashes))
     }
 
     fn rows(&self) -> Result<Vec<Row>> {
-        let mut rows = Vec::new();
+        let (mut rows, mut hashes, mut commands) = (Vec::new(), Vec::new(), BTreeSet::new());
         for page in study::PAGES {
             let text = read(&self.docs, page)?;
             let now = study::now(&text).with_context(|| page.to_string())?.1;
@@ -99,6 +103,8 @@ impl Docs {
                 row.state
             };
             rows.push(Row { right: row.right && !other, state, ..row });
+            hashes.push(now);
+            commands.insert(study::command(&text));
         }
         let (right, state) = match area::outdated(&self.docs)?[..] {
             [] => (true, "says of each row whether it is of this core"),
@@ -112,6 +118,10 @@ impl Docs {
             let gone = evidence.gone(&text)?;
             rows.push(self.row(evidence.page, &text, &(evidence.now)()?, gone, evidence.command.into()));
         }
+        let text = read(&self.docs, study_time::PAGE)?;
+        let now = study_time::hash(&hashes);
+        let gone = study_time::gone(&text, &commands);
+        rows.push(self.row(study_time::PAGE, &text, &now, gone, study_time::COMMAND.into()));
         Ok(rows)
     }
 
@@ -167,7 +177,7 @@ mod tests {
     fn pages_are_of_the_core_or_say_how_old_they_are() {
         let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs"));
         let rows = Docs { check: true, docs: docs.into(), json: false }.rows().unwrap();
-        assert_eq!(rows.len(), study::PAGES.len() + 1 + evidence::ALL.len());
+        assert_eq!(rows.len(), study::PAGES.len() + 2 + evidence::ALL.len());
         let told = |is: &dyn Fn(&Row) -> bool| {
             let rows = rows.iter().filter(|row| is(row));
             rows.map(|row| format!("{}: {}; `{}`\n", row.page, row.state, row.command)).collect::<String>()

@@ -16,7 +16,7 @@ mod command;
 mod expand;
 mod file;
 pub mod key;
-mod page;
+pub mod page;
 mod plan;
 mod rows;
 mod simulate;

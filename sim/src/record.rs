@@ -140,7 +140,7 @@ impl Records {
         room.extend_from_slice(rows);
     }
 
-    /// Moves all rows to the channels of `to`, of which the first is `first` here.
+    /// Moves all rows of as many channels as `to` has, from channel `first` on, to `to`.
     pub fn give(&mut self, first: usize, to: &mut Records) {
         for (k, from) in self.channels[first..].iter_mut().take(to.channels.len()).enumerate() {
             from.limbs.drain(..std::mem::take(&mut from.taken));

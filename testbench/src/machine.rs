@@ -63,7 +63,8 @@ pub struct MachineOptions {
     pub seed: u64,
     /// Which of the design's properties to look at, as [`Options::checks`] says; unless asked for, assertions.
     pub checks: Checks,
-    /// Who looks at every cycle. Needs registers and the core's probes; slow, unless all [record](Monitor::recorder).
+    /// Who looks at every cycle. Needs registers and the core's probes; slow, unless all [record](Monitor::recorder)
+    /// and there is neither a waveform nor a watch that wants each cycle.
     pub monitors: Vec<Attach>,
     /// A waveform, `.vcd` or `.fst`.
     pub wave: Option<PathBuf>,
@@ -389,7 +390,7 @@ impl Machine {
         if trace.is_none()
             && !self.simulation.writes_wave()
             && let Some(mut together) = Together::of(&mut self.monitors)
-            && self.keep_behind()
+            && (!self.may_find() || self.keep_behind())
         {
             return self.run_recorded(most, &mut together);
         }

@@ -75,6 +75,10 @@ pub struct Summary {
     /// calls uniform, and that is no call or return. Likewise, where warps go ahead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_ahead: Option<u64>,
+    /// Opportunities to issue that were not taken while nothing but writes under way kept a block from forming warps anew.
+    /// Likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owed: Option<u64>,
     /// Instructions issued, by active lanes, likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issues: Option<Issues>,
@@ -315,6 +319,7 @@ impl Summary {
             add(&mut all.compaction, s.compaction);
             add(&mut all.prediction, s.prediction);
             add(&mut all.held_ahead, s.held_ahead);
+            add(&mut all.owed, s.owed);
             add(&mut all.issues, s.issues);
         }
         all.set_rates(lanes);

@@ -1,10 +1,10 @@
 use super::*;
 use crate::checked;
-use heddle_simt::{Capt, Divergence, History, Shape};
+use heddle_simt::{Backing, Capt, Divergence, History, Shape, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, KernelError};
-use heddle_testbench::machine::{Machine, MachineOptions, Summary};
+use heddle_testbench::machine::{Attach, Machine, MachineOptions, Summary};
 
 /// Of what the warps of which bits are 1 wait for: warps behind the branch.
 fn behind(warps: &[[u64; 2]], waits: u32) -> u32 {
@@ -223,6 +223,78 @@ fn counts_agree_with_each_other() {
     }
     let one_warp = ran("fft", &shape(4, 1, Compaction::Predict)).compaction.unwrap();
     assert_eq!(one_warp.warps_before, one_warp.warps_after);
+}
+
+/// Does not say that it records.
+struct Stepped(Watched);
+
+impl Monitor for Stepped {
+    fn launch(&mut self, engine: &dyn Engine, grid: Grid, entry: u32) -> Result<(), GridError> {
+        self.0.launch(engine, grid, entry)
+    }
+
+    fn cycle(&mut self, engine: &mut dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
+        self.0.cycle(engine, seed)
+    }
+
+    fn summarise(&self, summary: &mut Summary) {
+        self.0.summarise(summary);
+    }
+}
+
+/// Kernels with several launches, on cores with and without a prediction, an issue in every cycle or not.
+#[test]
+fn what_is_recorded_is_what_each_cycle_shows() {
+    let stepped: Attach = |directory, _, shape| Ok(Some(Box::new(Stepped(Watched::new(directory, "core", shape)))));
+    for (compaction, slack, issue_interval) in [
+        (Compaction::SkipUniform, 1, 1),
+        (Compaction::Off, 1, 2),
+        (Compaction::Predict, 1, 1),
+        (Compaction::Predict, 3, 1),
+        (Compaction::Predict, 1, 4),
+    ] {
+        let shape = Shape { slack, issue_interval, ..shape(4, 4, compaction) };
+        for kernel in ["bfs", "hotspot"] {
+            let kernel = kernels::find(kernel).unwrap();
+            let [together, stepped] =
+                [vec![monitor as Attach, crate::issues::monitor], vec![stepped]].map(|monitors| {
+                    let options = MachineOptions { monitors, ..MachineOptions::default() };
+                    let program = heddle_testbench::Program::parse(kernel.elf).unwrap();
+                    let mut machine = Machine::new(&shape, program, &options).unwrap();
+                    let driven: Result<_, KernelError> = (kernel.drive)(&mut machine, 1);
+                    driven.unwrap();
+                    machine.summary()
+                });
+            let of = |s: &Summary| (s.cycles, s.compaction, s.prediction, s.held_ahead);
+            assert_eq!(of(&together), of(&stepped), "{}, {}, {slack}", kernel.name, compaction.name());
+            assert!(together.compaction.unwrap().times > 0, "{}", kernel.name);
+            assert_eq!(together.held_ahead.is_some(), compaction == Compaction::Predict);
+        }
+    }
+}
+
+/// Both warps come to a branch that parts them while the value of a load, which nobody wants yet, takes its time.
+#[test]
+fn who_waits_for_writes_alone_is_counted() {
+    let program = |loads: bool| {
+        let start = Asm::default().put([csrr(5, LANE), andi(5, 5, 1)]);
+        let start = if loads { start.put([lw(6, ZERO, 0)]) } else { start };
+        let program = start.branch(BNE, 5, ZERO, "end").put([addi(7, ZERO, 1)]).label("end");
+        program.put([addi(A0, ZERO, 0)]).exit().program()
+    };
+    let owed = |compaction, latency, loads| {
+        let timing = Timing { latency, ..Timing::FASTEST };
+        let shape = Shape { backing: Backing::Model(timing), ..shape(4, 2, compaction) };
+        let mut machine = Machine::new(&shape, program(loads), &counted(false)).unwrap();
+        machine.run().unwrap();
+        machine.summary().owed.unwrap()
+    };
+    let forms = Compaction::SkipUniform;
+    let [soon, late] = [50, 150].map(|latency| owed(forms, latency, true));
+    assert!(soon > 0 && late == soon + 100, "{soon} and {late}");
+    assert_eq!(owed(forms, 150, false), 0);
+    // Warps that stay as they are need not wait.
+    assert_eq!(owed(Compaction::Off, 150, true), 0);
 }
 
 /// Two warps of two threads at an `if` in an `if`, or at one, each without an `else`.

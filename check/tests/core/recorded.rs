@@ -1,9 +1,9 @@
 //! The commit check looks at many cycles at once: that says what looking at each does, on every mechanism and however a
 //! launch ends.
 
-use heddle_check::checked;
 use heddle_check::commit::{CommitCheck, Mismatch};
 use heddle_check::random::{self, Features};
+use heddle_check::{checked, compaction, issues};
 use heddle_sim::Engine;
 use heddle_sim::directory::Directory;
 use heddle_simt::Shape;
@@ -12,7 +12,9 @@ use heddle_testbench::Program;
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::{Grid, GridError};
 use heddle_testbench::kernels::DeviceError;
-use heddle_testbench::machine::{Machine, MachineError, MachineOptions, Monitor, Progress, Stop, Watch};
+use heddle_testbench::machine::{
+    Attach, Machine, MachineError, MachineOptions, Monitor, Progress, Stop, Summary, Watch,
+};
 use heddle_testbench::program::ProgramError;
 use std::ops::ControlFlow;
 
@@ -119,6 +121,48 @@ fn what_is_wrong_late_is_found_where_it_is() {
     assert!(ended.0.contains("t2 is 0x") && ended.0.contains("paths of warp 0:\n  HCT0"), "{}", ended.0);
     assert!(ended.1 > 1 << 15, "{} cycles: no state has been saved since the first", ended.1);
     assert_eq!(ended, end(&mut right));
+}
+
+/// Those that only count have counted what was before it, and nothing behind it.
+#[test]
+fn who_counts_stops_where_something_is_wrong() {
+    let (turn, side) = (5, 9);
+    // Each turn parts the lanes.
+    let turns = |code: Asm, name: &str, turns: i32| {
+        let skip = format!("{name}_skip");
+        code.put([addi(turn, ZERO, turns)])
+            .label(name)
+            .put([csrr(side, LANE), add(side, side, turn), andi(side, side, 1)])
+            .branch(BNE, side, ZERO, &skip)
+            .put([addi(6, 6, 1)])
+            .label(&skip)
+            .put([addi(turn, turn, -1)])
+            .branch(BNE, turn, ZERO, name)
+    };
+    let first = turns(Asm::default().put([addi(6, ZERO, 0)]), "first", 300).label("after").put([addi(7, 6, 1)]);
+    let program = turns(first, "second", 300).put([addi(A0, ZERO, 0)]).exit();
+    let shape = Shape { issue_interval: 2, ..shape().with_divergence(Divergence::BLOCK_STACK) };
+    let ends = |wrong: bool| {
+        [checked(), stepped()].map(|options| {
+            let monitors = [vec![compaction::monitor as Attach], options.monitors, vec![issues::monitor]].concat();
+            let options = MachineOptions { monitors, ..checked() };
+            let mut machine = Machine::new(&shape, program.program(), &options).unwrap();
+            if wrong {
+                let memory = machine.simulation().directory().memories.find("instructions").unwrap();
+                let word = [u64::from(addi(7, 6, 2))];
+                machine.simulation().engine().memory_load(memory, program.at("after"), &word);
+            }
+            let ended = end(&mut machine);
+            (ended, machine.summary())
+        })
+    };
+    let [(good, whole), (_, stepped)] = ends(false);
+    assert_eq!((good.0.as_str(), whole), ("good", stepped));
+    let [(left, part), (right, stepped)] = ends(true);
+    assert!(left.0.contains("t2 is 0x"), "{}", left.0);
+    assert_eq!((left, part), (right, stepped));
+    let times = |s: Summary| s.compaction.unwrap().times;
+    assert!(times(part) > 0 && times(part) < times(whole), "{} of {}", times(part), times(whole));
 }
 
 #[test]

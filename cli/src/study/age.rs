@@ -42,9 +42,10 @@ const SAMPLED: usize = 6;
 ///
 /// It is not if programs of its study are others than when it was written, or its cores are and some of its runs take
 /// more or fewer cycles than then; or if it does not say which those were. It then gets a line that says so, which goes
-/// when the study is run again. The page on area says it of each row.
-pub fn renew(docs: &Path) -> Result<()> {
+/// when the study is run again. The page on area says it of each row. Returns the hash of each of [`PAGES`].
+pub fn renew(docs: &Path) -> Result<Vec<String>> {
     let interrupt = Interrupt::catch()?;
+    let mut hashes = Vec::new();
     for name in PAGES {
         let path = docs.join(name);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -55,13 +56,15 @@ pub fn renew(docs: &Path) -> Result<()> {
             stamped = restamped(&text, &now, &sample(&runs, &interrupt).with_context(page)?);
         }
         let aged = marked(&stamped, &now);
+        hashes.push(now);
         if aged != text {
             let mut file = ResultFile::create(&path)?;
             file.writer().write_all(aged.as_bytes())?;
             file.finish()?;
         }
     }
-    area::renew(docs)
+    area::renew(docs)?;
+    Ok(hashes)
 }
 
 /// Whether cycles of a sample may tell more than the hashes: the programs are the same, and the cores are not.

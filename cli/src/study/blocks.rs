@@ -15,7 +15,7 @@ use clap::Args;
 use heddle_simt::{Compaction, Divergence, Replay, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::{Device, Kernel};
-use heddle_testbench::machine::Summary;
+use heddle_testbench::machine::{CacheVisits, Summary};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -90,6 +90,9 @@ struct Row {
     simt_efficiency: f64,
     /// The share of cycles without an issue because the divergence unit holds warps back.
     idle_divergence: f64,
+    /// What the data cache did in all draws, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<CacheVisits>,
 }
 
 impl Row {
@@ -100,6 +103,7 @@ impl Row {
             block_threads,
             simt_efficiency: draws::average(own, |s| s.simt_efficiency),
             idle_divergence: draws::average(own, |s| s.idle.divergence as f64 / s.cycles as f64),
+            cache: draws::counted(own, |s| s.cache),
         }
     }
 

@@ -165,6 +165,8 @@ struct Figures {
     /// Opportunities to issue that were not taken, of all; those of them that the divergence unit takes away.
     idle_share: f64,
     divergence_share: f64,
+    /// Of all, too: those not taken while nothing but writes under way kept a block from forming warps anew.
+    owed_share: Option<f64>,
     idle: IdleCycles,
     /// What the data cache did; its misses over never's.
     cache: Option<CacheVisits>,
@@ -223,6 +225,7 @@ impl Figures {
             idle_over_never: over(&|s| Some(idle(s))),
             idle_share: s.idle_share(),
             divergence_share: s.divergence_share(),
+            owed_share: s.owed.map(|owed| owed as f64 / (s.cycles - s.idle.interval) as f64),
             idle: s.idle,
             cache: s.cache,
             second_level: s.second_level,
@@ -270,6 +273,7 @@ struct Mean {
     simt_efficiency: Option<f64>,
     idle_share: Option<f64>,
     divergence_share: Option<f64>,
+    owed_share: Option<f64>,
     /// Warps before and after a compaction.
     warps: Option<[f64; 2]>,
     /// Shares of decisions at branches: bypass and stall that are right, bypass and stall that are wrong.
@@ -406,7 +410,7 @@ impl Compaction {
 }
 
 impl Part {
-    /// Active lanes of issues are counted where the page shows them: it takes time.
+    /// Active lanes of issues are counted where the page shows them.
     fn options(&self, seed: u64) -> MachineOptions {
         let shown = self.configuration.name == Name::TbcPaper;
         let monitors = if shown { vec![compaction::monitor, issues::monitor] } else { usual(seed).monitors };
@@ -494,6 +498,7 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             simt_efficiency: average(&|figures| Some(figures.simt_efficiency)),
             idle_share: average(&|figures| Some(figures.idle_share)),
             divergence_share: average(&|figures| Some(figures.divergence_share)),
+            owed_share: average(&|figures| figures.owed_share),
             warps: all([0, 1].map(|when| average(&|figures| Some(figures.warps()?[when])))),
             bypass_waits: average(&|figures| prediction::waits(figures.prediction.as_ref()?)),
             decisions: all([0, 1, 2, 3].map(|class| average(&|figures| Some(shares(figures)?[class])))),
@@ -670,6 +675,7 @@ mod tests {
             "idle_over_never",
             "idle_share",
             "divergence_share",
+            "owed_share",
             "cache",
             "most_levels",
             "compaction",

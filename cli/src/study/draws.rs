@@ -11,6 +11,7 @@ use anyhow::Result;
 use clap::Args;
 use heddle_testbench::machine::{MachineOptions, Summary};
 use serde::Serialize;
+use std::ops::AddAssign;
 
 /// Random cycles that a memory of draws takes more, at most.
 pub const JITTER: u32 = 31;
@@ -86,6 +87,14 @@ pub fn by_program(results: &[Drawn], programs: usize) -> Vec<Vec<Result<Vec<Summ
 /// Arithmetic mean over draws.
 pub fn average(draws: &[Summary], value: impl Fn(&Summary) -> f64) -> f64 {
     draws.iter().map(value).sum::<f64>() / draws.len() as f64
+}
+
+/// What was counted in all draws together.
+pub fn counted<T: AddAssign>(draws: &[Summary], of: impl Fn(&Summary) -> Option<T>) -> Option<T> {
+    draws.iter().filter_map(of).reduce(|mut all, draw| {
+        all += draw;
+        all
+    })
 }
 
 /// Thread IPC of each draw.

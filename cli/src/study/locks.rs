@@ -14,7 +14,7 @@ use anyhow::{Context, Error, Result};
 use clap::Args;
 use heddle_simt::{Divergence, Order, Shape};
 use heddle_testbench::kernels::{Device, Kernel, LOCKS};
-use heddle_testbench::machine::{MachineOptions, Summary};
+use heddle_testbench::machine::{CacheVisits, MachineOptions, Summary};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -93,6 +93,9 @@ struct Row {
     /// Why not, in the first draw that does not end.
     #[serde(skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
+    /// What the data cache did in all draws, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<CacheVisits>,
 }
 
 impl Row {
@@ -101,14 +104,17 @@ impl Row {
         let of = Subject { study: STUDY, kernel: Some(program), set: None, variant: variant.name.clone(), divergence };
         let draws = match drawn {
             Ok(draws) => draws,
-            Err(why) => return Row { of, compared: None, ends: false, cycles: None, failed: Some(why) },
+            Err(why) => {
+                return Row { of, compared: None, ends: false, cycles: None, failed: Some(why), cache: None };
+            }
         };
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         let cycles: Vec<f64> = draws.iter().map(|draw| draw.cycles as f64).collect();
         let least = cycles.iter().copied().fold(f64::INFINITY, f64::min);
         let greatest = cycles.iter().copied().fold(0.0, f64::max);
         let compared = Some(Compared::alone(&draws::ipc(&draws)));
-        Row { of, compared, ends: true, cycles: Some([mean(&cycles), least, greatest]), failed: None }
+        let cache = draws::counted(&draws, |s| s.cache);
+        Row { of, compared, ends: true, cycles: Some([mean(&cycles), least, greatest]), failed: None, cache }
     }
 
     fn cell(&self) -> String {

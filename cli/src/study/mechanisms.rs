@@ -19,7 +19,6 @@ use heddle_testbench::Program;
 use heddle_testbench::kernels::{ALL, Kernel};
 use heddle_testbench::machine::{CacheVisits, IdleCycles, SecondLevelVisits, Summary};
 use serde::Serialize;
-use std::ops::AddAssign;
 use std::path::PathBuf;
 
 /// Thread instructions a cycle and SIMT efficiency of every kernel on every mechanism, which are otherwise one core.
@@ -112,14 +111,6 @@ struct Figures {
     ipc_of_draws: Vec<f64>,
 }
 
-/// What was counted in all draws.
-fn all<T: AddAssign>(draws: &[Summary], of: impl Fn(&Summary) -> Option<T>) -> Option<T> {
-    draws.iter().filter_map(of).reduce(|mut all, visits| {
-        all += visits;
-        all
-    })
-}
-
 impl Figures {
     fn new(draws: &[Summary], first: Option<&[f64]>) -> Figures {
         let mean = |value: &dyn Fn(&Summary) -> f64| draws::average(draws, value);
@@ -138,8 +129,8 @@ impl Figures {
                 idle(|i| i.barrier),
                 idle(|i| i.divergence),
             ],
-            cache: all(draws, |s| s.cache),
-            second_level: all(draws, |s| s.second_level),
+            cache: draws::counted(draws, |s| s.cache),
+            second_level: draws::counted(draws, |s| s.second_level),
             most_paths: draws.iter().map(|s| s.most_paths).max().unwrap_or(0),
             ipc_of_draws,
         }

@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use heddle_simt::{Divergence, Order, Replay, Shape};
 use heddle_testbench::kernels::{ALL, Kernel};
-use heddle_testbench::machine::Summary;
+use heddle_testbench::machine::{CacheVisits, Summary};
 use heddle_testbench::predict::{Options, predict};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -168,6 +168,9 @@ struct Figures {
     paths: u64,
     /// Paths that went to the cold table or came back, and exchanges in it, of 1000 warp instructions.
     cold_traffic: f64,
+    /// What the data cache did in all draws, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<CacheVisits>,
 }
 
 impl Figures {
@@ -181,6 +184,7 @@ impl Figures {
             cycles: mean(&|s| s.cycles as f64),
             paths: draws.iter().map(|s| s.most_paths).max().unwrap_or(0),
             cold_traffic: mean(&|s| 1000.0 * traffic(s) / s.warp_instructions.max(1) as f64),
+            cache: draws::counted(draws, |s| s.cache),
         }
     }
 }

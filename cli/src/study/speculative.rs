@@ -21,7 +21,7 @@ use clap::Args;
 use heddle_simt::{Divergence, Shape, Timing};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
-use heddle_testbench::machine::{Convergence, Summary};
+use heddle_testbench::machine::{CacheVisits, Convergence, Summary};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -146,6 +146,9 @@ struct Row {
     access_gain: f64,
     /// Releases of convergence barriers by reason, of all draws.
     convergence: Option<Convergence>,
+    /// What the data cache did in all draws, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<CacheVisits>,
 }
 
 impl Row {
@@ -182,6 +185,7 @@ impl Row {
             efficiency_gain: gain(|s| s.simt_efficiency).mean,
             access_gain: gain(|s| s.accesses as f64).mean,
             convergence: after.iter().filter_map(|s| s.convergence).reduce(sum),
+            cache: draws::counted(after, |s| s.cache),
         }
     }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use heddle_simt::{Divergence, Shape};
 use heddle_testbench::kernels::{Kernel, find};
-use heddle_testbench::machine::Summary;
+use heddle_testbench::machine::{CacheVisits, Summary};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -101,6 +101,9 @@ struct Row {
     warps: u32,
     /// The arithmetic mean over the draws.
     cycles: f64,
+    /// What the data cache did in all draws, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<CacheVisits>,
 }
 
 impl Row {
@@ -113,6 +116,7 @@ impl Row {
             lanes,
             warps: THREADS / lanes,
             cycles: draws::average(draws, |s| s.cycles as f64),
+            cache: draws::counted(draws, |s| s.cache),
         }
     }
 }

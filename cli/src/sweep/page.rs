@@ -10,13 +10,14 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const PAGE: &str = "evidence/study-time.md";
+pub const PAGE: &str = "evidence/study-time.md";
+pub const COMMAND: &str = "heddle sweep examples/sweeps/studies.toml --results DIR --docs docs";
 /// The page with `{table}` and `{processor}` left open.
 const TEXT: &str = include_str!("page.md");
 
 /// The hash of studies: of each one's [hash](age::hash), in whatever order they run.
-fn hash(studies: &[&str]) -> String {
-    let studies: BTreeSet<&str> = studies.iter().copied().collect();
+pub fn hash<S: AsRef<str>>(studies: &[S]) -> String {
+    let studies: BTreeSet<&str> = studies.iter().map(AsRef::as_ref).collect();
     format!("{:x}", md5::compute(studies.into_iter().collect::<Vec<_>>().join("\n")))
 }
 
@@ -56,6 +57,13 @@ fn page(plan: &Plan, records: &[Option<Record>]) -> Result<String> {
     rows.push(vec!["**all**".into(), minutes(all)]);
     let text = TEXT.replace("{table}", table::markdown(&rows).trim_end());
     Ok(text.replace("{processor}", &processor()))
+}
+
+/// The commands on the page that are those of no study's page, and those of studies' pages that it lacks.
+pub fn gone(text: &str, commands: &BTreeSet<String>) -> Vec<String> {
+    let named = text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let named: BTreeSet<String> = named.map(|(command, _)| of_page(command)).collect();
+    named.symmetric_difference(commands).cloned().collect()
 }
 
 /// The command that writes a study's page, of the line that says what it is.
@@ -109,6 +117,13 @@ mod tests {
         let table = table.map(|(study, minutes)| format!("| {study} | {minutes} min |\n")).concat();
         assert!(text.contains(&table), "{text}");
         assert!(text.contains("They ran one after another on "), "{text}");
+        let commands = |studies: &[&str]| {
+            studies.iter().map(|study| format!("heddle study {study} --draws 2 --docs docs")).collect::<BTreeSet<_>>()
+        };
+        assert_eq!(gone(&text, &commands(&["locks", "order"])), [""; 0]);
+        assert_eq!(gone(&text, &commands(&["locks"])), ["heddle study order --draws 2 --docs docs"]);
+        let more = gone(&text, &commands(&["blocks", "locks", "order"]));
+        assert_eq!(more, ["heddle study blocks --draws 2 --docs docs"]);
         assert!(page_of(&[took(60.0), None]).is_err());
     }
 

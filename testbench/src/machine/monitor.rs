@@ -34,14 +34,21 @@ pub trait Monitor {
         false
     }
 
-    /// What is to be recorded of every cycle, and where. Where all monitors of a machine have this and it can run many
-    /// cycles at once, they are not asked to look at each: they look at what was recorded of them instead.
+    /// Whether it may find that something is wrong; else it only counts, and [`Monitor::cycle`] and [`Monitor::look`] never
+    /// fail.
+    fn may_find(&self) -> bool {
+        true
+    }
+
+    /// What is to be recorded of every cycle, and where; a launch drops what is left of the one before. Where all monitors of
+    /// a machine have this and it can run many cycles at once, they are not asked to look at each: they look at what was
+    /// recorded of them instead.
     fn recorder(&mut self) -> Option<(&Arc<Recording>, &mut Records)> {
         None
     }
 
-    /// Looks at what was recorded of the cycles before `end`. An error is the cycle in which it shows that something is
-    /// wrong: the machine goes back to it, and asks to [explain](Monitor::explain) it.
+    /// Looks at what was recorded of the cycles before `end`; later ones may be there, too. An error is the cycle in which it
+    /// shows that something is wrong: the machine goes back to it, and asks to [explain](Monitor::explain) it.
     fn look(&mut self, _end: u64) -> Result<(), u64> {
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Cycles that monitors look at when many of them are over, by what was recorded of them.
 //!
-//! What all of them ask for is one recording. The state is saved now and then. If a monitor finds something, the machine
-//! goes back to the cycle in which it shows, so that all is as if the monitor had looked at each cycle before its edge.
+//! What all of them ask for is one recording. Where one of them may find something, the state is saved now and then. If it
+//! does, the machine goes back to the cycle in which it shows, and those that count have looked at no later one: so all is
+//! as if each had looked at every cycle before its edge.
 
 use super::{Machine, MachineError, MachineOptions, Monitor};
 use crate::program::Program;
@@ -37,7 +38,7 @@ pub struct Together {
 }
 
 impl Together {
-    /// None if one of them does not.
+    /// None if one of them does not, or if there are none.
     pub fn of(monitors: &mut [Box<dyn Monitor>]) -> Option<Together> {
         let recordings = monitors.iter_mut().map(|monitor| Some(monitor.recorder()?.0.clone()));
         let recordings: Vec<Arc<Recording>> = recordings.collect::<Option<_>>()?;
@@ -74,6 +75,10 @@ impl Behind {
 }
 
 impl Machine {
+    pub(super) fn may_find(&self) -> bool {
+        self.monitors.iter().any(|monitor| monitor.may_find())
+    }
+
     /// Saves the state if the last one saved is long ago. False if the engine cannot.
     pub(super) fn keep_behind(&mut self) -> bool {
         let engine = self.simulation.engine();
@@ -89,15 +94,22 @@ impl Machine {
         let stop = Some(self.places.stopped);
         let mut end = RunEnd { cycles: 0, why: Why::Limit };
         while end.cycles < most && end.why == Why::Limit {
-            self.keep_behind();
+            if self.may_find() {
+                self.keep_behind();
+            }
             let engine = self.simulation.engine();
             let Together { recording, records } = together;
             let run = engine.run_recording(recording, LOOK.min(most - end.cycles), stop, records);
+            let now = engine.cycle();
             together.share(&mut self.monitors);
-            for number in 0..self.monitors.len() {
-                if let Err(cycle) = self.monitors[number].look(self.simulation.engine().cycle()) {
-                    return Err(self.go_back(number, &together.recording, cycle));
-                }
+            let finders = self.monitors.iter_mut().enumerate().filter(|(_, monitor)| monitor.may_find());
+            let found = finders.filter_map(|(number, monitor)| Some((monitor.look(now).err()?, number))).min();
+            let until = found.map_or(now, |(cycle, _)| cycle + 1);
+            for monitor in self.monitors.iter_mut().filter(|monitor| !monitor.may_find()) {
+                monitor.look(until).expect("it only counts");
+            }
+            if let Some((cycle, number)) = found {
+                return Err(self.go_back(number, &together.recording, cycle));
             }
             self.simulation.check()?;
             end = RunEnd { cycles: end.cycles + run.cycles, why: run.why };

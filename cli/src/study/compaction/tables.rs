@@ -210,6 +210,12 @@ fn tables(report: &Report, configuration: &Configuration) -> Vec<Table> {
         |figures| figures.warps().map_or("-".into(), before_and_after),
         |mean| Some(mean.warps.map_or("-".into(), before_and_after)),
     ));
+    tables.push(ours(
+        "opportunities to issue not taken while a block waits for nothing but writes, of all",
+        &blocks,
+        |figures| percent(figures.owed_share, share),
+        |mean| Some(percent(mean.owed_share, share)),
+    ));
     let ratios = |title, figure: fn(&Figures) -> Option<f64>| Table {
         title,
         lines: ratios(report, name, others, figure).collect(),

@@ -192,6 +192,8 @@ impl Store {
         m.cover("goes_on_with_writes_under_way", (choice & !quiet).any());
         let all_came = whole_group(!running.q & filled, group);
         m.cover("waits_for_writes", (arrived.q & !still).any() & all_came.any());
+        let came = whole_group((!running.q | self.ahead_slots()) & filled, group);
+        m.probe("owed", (arrived.q & came & !still).any());
         choice
     }
 
