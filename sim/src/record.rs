@@ -179,3 +179,47 @@ impl Records {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of one limb, the cycle, of as many channels as there are lists.
+    fn records(channels: &[&[u64]]) -> Records {
+        let rows = |cycles: &&[u64]| Rows { limbs: cycles.to_vec(), row: 1, taken: 0 };
+        Records { channels: channels.iter().map(rows).collect() }
+    }
+
+    fn left(records: &mut Records) -> Vec<Vec<u64>> {
+        let channels = records.channels.len();
+        let mut of = |channel| {
+            let mut cycles = Vec::new();
+            while let Some(row) = records.first(channel) {
+                cycles.push(row[0]);
+                records.take(channel);
+            }
+            cycles
+        };
+        (0..channels).map(&mut of).collect()
+    }
+
+    #[test]
+    fn rows_are_given_behind_those_that_are_left() {
+        let mut all = records(&[&[1, 2], &[3], &[4, 5, 6]]);
+        all.take(2);
+        let (mut one, mut two) = (records(&[&[]]), records(&[&[1, 2], &[0]]));
+        two.take(0);
+        two.take(1);
+        all.give(0, &mut one);
+        all.give(1, &mut two);
+        assert_eq!(left(&mut one), [[1, 2]]);
+        assert_eq!(left(&mut two), [vec![2, 3], vec![5, 6]]);
+        assert!(left(&mut all).iter().all(Vec::is_empty));
+        // Room that was exchanged has nothing of before.
+        all.push(0, &[7]);
+        all.push(1, &[8]);
+        all.give(0, &mut one);
+        all.give(1, &mut two);
+        assert_eq!((left(&mut one), left(&mut two)), (vec![vec![7]], vec![vec![8], vec![]]));
+    }
+}

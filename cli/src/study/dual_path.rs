@@ -399,6 +399,9 @@ fn text(report: &Report) -> String {
     text.replace("{table}", markdown(&lines(report)).trim_end())
         .replace("{subdivision}", subdivision.join("\n").trim_end())
         .replace("{ranking}", &variants::ranking(report))
+        .replace("{kernels}", &kernels(report).count().to_string())
+        .replace("{differ}", &variants::differing(report))
+        .replace("{avg_path}", &variants::avg_paths(report))
         .replace("{published_hidden}", &gain(variants::hidden(PUBLISHED_AVG_PATH)))
         .replace("{beyond}", &variants::beyond(report))
         .replace("{workloads}", markdown(&variants::workloads(report)).trim_end())
@@ -505,7 +508,14 @@ mod tests {
     fn the_page_has_a_line_a_kernel() {
         let text = text(&example());
         assert!(text.contains("| lu | LUD | 10.00 | +14.9 % (+10.0 … +20.0 %) |"), "{text}");
-        assert!(text.contains("32 lanes × 16 warps") && !text.contains('{'), "{text}");
+        assert!(text.contains("32 lanes × 16 warps, 2 kernels") && !text.contains('{'), "{text}");
+        let agrees =
+            "AvgPath is from 1.250 to 1.250 on the kernels that the paper calls interleavable, and from 1.000 to 1.000";
+        assert!(text.contains(agrees) && text.contains("differ: none."), "{text}");
+        let mut other = example();
+        let dual = other.rows.iter_mut().find(|row| row.of.variant == DUAL_PATH).unwrap();
+        dual.figures.as_mut().unwrap().simt_efficiency = 0.4;
+        assert!(super::text(&other).contains("differ: `lu`."));
     }
 
     #[test]

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     /// Templates of pages, and the numbers in their prose that no run decides: what a paper says, or a machine is.
-    const TEMPLATES: [(&str, &str, &[&str]); 9] = [
+    const TEMPLATES: [(&str, &str, &[&str]); 10] = [
         ("blocks", include_str!("blocks/page.md"), &[]),
         (
             "compaction",
@@ -47,6 +47,20 @@ mod tests {
                 "coherent at 91 % in the paper",
                 "On 4 lanes,",
                 "bring NVRT 30 % with compaction and 14 % without, and MUM 2 %\nand 5 %",
+            ],
+        ),
+        (
+            "dual-path",
+            include_str!("dual_path/page.md"),
+            &[
+                "15 SMs of 48 warps of 32 threads",
+                "On a stack AvgPath is 1.",
+                "AvgPath is nearly 1 have",
+                "h = (AvgPath − 1) / 2 of",
+                "h / (1 − h)",
+                "+20 % and -19 %",
+                "11 and 7\nentries",
+                "have 32 bits each",
             ],
         ),
         ("locks", include_str!("locks/page.md"), &[]),

@@ -20,6 +20,9 @@ struct Table {
 /// Columns with names.
 const NAMES: usize = 3;
 
+/// In place of a figure that a failed run has not.
+const FAULT: &str = "fault";
+
 /// All tables of the configurations that the report has.
 pub fn plain_text(report: &Report) -> String {
     let mut text = format!("{}\n", report.core);
@@ -320,15 +323,15 @@ fn ways(report: &Report, name: Name) -> Vec<Vec<String>> {
         vec![["kernel", "paper's", "set", "on", "paper", "thread IPC over never", ""].map(String::from).into()];
     for said in SAID.iter().filter(|said| said.config == name) {
         for rows in kernels(report, name).filter(|rows| said.kernels.contains(&rows[0].kernel())) {
-            let gain = cell(rows, said.variant, |figures| ranged(figures.compared.gain()));
-            let is = |way: fn(&Gain) -> bool| {
-                let row = rows.iter().find(|row| row.of.variant == said.variant);
-                row.and_then(|row| row.figures.as_ref()?.compared.gain()).is_some_and(|gain| way(&gain))
-            };
-            let (gains, loses) = (is(|gain| gain.least > 1.0), is(|gain| gain.greatest < 1.0));
-            let reverse = if said.faster { loses } else { gains };
-            let paper = if said.faster { "gains" } else { "loses" };
-            let ours = [said.variant.into(), paper.into(), gain, if reverse { "the reverse" } else { "" }.into()];
+            let figures = figures_of(rows, said.variant);
+            let gain = figures.and_then(|figures| figures.compared.gain());
+            let reverse = gain.is_some_and(|gain| if said.faster { gain.greatest < 1.0 } else { gain.least > 1.0 });
+            let ours = [
+                said.variant.into(),
+                if said.faster { "gains" } else { "loses" }.into(),
+                figures.map_or(FAULT.into(), |_| ranged(gain)),
+                if reverse { "the reverse" } else { "" }.into(),
+            ];
             lines.push(names(&rows[0]).into_iter().chain(ours).collect());
         }
     }
@@ -375,8 +378,12 @@ fn kernels(report: &Report, name: Name) -> impl Iterator<Item = &[Row]> {
 
 /// What a kernel's row of a variant has.
 fn cell(rows: &[Row], variant: &str, figure: impl Fn(&Figures) -> String) -> String {
-    let figures = rows.iter().find(|row| row.of.variant == variant).and_then(|row| row.figures.as_ref());
-    figures.map_or("fault".into(), figure)
+    figures_of(rows, variant).map_or(FAULT.into(), figure)
+}
+
+/// None if it failed.
+fn figures_of<'a>(rows: &'a [Row], variant: &str) -> Option<&'a Figures> {
+    rows.iter().find(|row| row.of.variant == variant)?.figures.as_ref()
 }
 
 /// The headings, the kernels, the means of each set, and the paper's.

@@ -65,6 +65,27 @@ pub fn workloads(report: &Report) -> Vec<Vec<String>> {
     workloads::table(report.warps, &kernels(report).filter_map(line).collect::<Vec<_>>())
 }
 
+/// Kernels on which dual path does not issue the stack's instructions for the stack's threads.
+pub fn differing(report: &Report) -> String {
+    let differ = |rows: &&[Row]| {
+        let figures = |of: &Figures| (of.thread_instructions, of.simt_efficiency);
+        of(rows, STACK).zip(of(rows, DUAL_PATH)).is_some_and(|(stack, dual)| figures(stack) != figures(dual))
+    };
+    let names: Vec<String> = kernels(report).filter(differ).map(|rows| format!("`{}`", rows[0].kernel())).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// From the least to the greatest of dual path on the interleavable kernels, and on the others.
+pub fn avg_paths(report: &Report) -> String {
+    let range = |interleavable: bool| {
+        let of_set = kernels(report).filter(|rows| rows[0].interleavable() == interleavable);
+        let paths = of_set.filter_map(|rows| Some(of(rows, DUAL_PATH)?.avg_path));
+        let (least, most) = paths.fold((f64::INFINITY, 0.0_f64), |(a, b), path| (a.min(path), b.max(path)));
+        if least > most { NONE.into() } else { format!("from {least:.3} to {most:.3}") }
+    };
+    format!("{} on the kernels that the paper calls interleavable, and {} on the others", range(true), range(false))
+}
+
 /// Dual path over the stack on the interleavable kernels whose warps are full and as many as the core has.
 pub fn mean_of_full(report: &Report) -> String {
     let fills = |rows: &&[Row]| {

@@ -38,7 +38,7 @@ pub fn proofs() -> Result<Vec<Proof>, Errors> {
     for (lanes, warps, barriers) in [(2, 1, false), (2, 1, true), (2, 2, true), (4, 1, true)] {
         let s = Shape { program: 16, depth_bits: 1, metrics: Metrics::Off, barriers, ..shape(lanes, warps) };
         let s = Shape { fair: true, patience: 2, ..s };
-        all.push(FAIR.at(&s, pass_cycles(&s), (lanes, warps, barriers) == (2, 1, false), fair_arbiter_proof)?);
+        all.push(FAIR.at(&s, pass_cycles(&s), (lanes, warps, barriers) == (2, 1, true), fair_arbiter_proof)?);
         let s = Shape { reservations: true, ..s };
         all.push(FAIR.at(&s, pass_cycles(&s), false, fair_arbiter_proof)?);
     }
