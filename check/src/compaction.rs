@@ -10,8 +10,7 @@
 //! of them, and one for what runs; so many entries are in use. Points of likely convergence have none of their own.
 //!
 //! **Owed.** Where warps form anew, a block waits for the writes of its threads once all of its warps have come.
-//! Opportunities to issue that were not taken while one did are counted: as many as that wait costs at most, as others may
-//! have waited, too.
+//! Opportunities to issue that were not taken while one did are counted; others may have waited, too.
 //!
 //! **Prediction.** A *dynamic branch* is one execution of a conditional branch by the warps that run a block's top.
 //! Each of its warps waits for the others (*stall*) or does not (*bypass*: it goes on alone, or ahead). [`needed`] says

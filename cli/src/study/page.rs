@@ -55,10 +55,10 @@ mod tests {
             &[
                 "15 SMs of 48 warps of 32 threads",
                 "On a stack AvgPath is 1.",
-                "AvgPath is nearly 1 have",
                 "h = (AvgPath − 1) / 2 of",
                 "h / (1 − h)",
-                "+20 % and -19 %",
+                "the paper's is +20 %",
+                "they fall by 19 %",
                 "11 and 7\nentries",
                 "have 32 bits each",
             ],

@@ -255,7 +255,7 @@ pub const CAPRI_VARIANTS: [Variant; 15] = [
     // §5.3 and abstract: CAPRI over PDOM, over TBC and over TBC+.
     idling(1.864, compacting("tbc", Waits::Every, [Some(1.126 / 1.076), Some(0.899)])),
     idling(1.622, compacting("tbc+", Waits::SkipUniform, [Some(1.126 / 1.072), Some(0.911)])),
-    idling(1.091, capri("capri-latest-32", 32, History::Latest, [Some(1.126), Some(1.0)])),
+    idling(1.091, capri("capri-latest-32", 32, History::Latest, [Some(1.126), None])),
     idling(1.137, capri("capri-sticky-32", 32, History::Sticky, [None, None])),
     capri("capri-counter-32", 32, History::Counter, [None, None]),
     capri("capri-latest-1", 1, History::Latest, [None, None]),

@@ -111,7 +111,7 @@ fn over_tbc(report: &Report, variant: &str) -> String {
         .collect();
     let list = |is: fn(&Gain) -> bool| listed(kernels.iter().copied().filter(|(_, gain)| is(gain)));
     format!(
-        "Kernels on which it does more than `tbc+` in every draw: {}; less in every draw: {}.",
+        "Kernels on which `{variant}` does more than `tbc+` in every draw: {}; less in every draw: {}.",
         list(|gain| gain.least > 1.0),
         list(|gain| gain.greatest < 1.0)
     )

@@ -158,10 +158,15 @@ pub struct Mean {
 
 /// Of ratios of kernels in each draw: the mean over kernels, and over draws; nothing if there are no kernels.
 pub fn of_draws<'a>(kernels: impl Iterator<Item = &'a [f64]>) -> Option<Gain> {
+    let means = by_draw(kernels);
+    (!means.is_empty()).then(|| Gain::of(means.iter().copied()))
+}
+
+/// The arithmetic mean over kernels in each draw; empty without kernels.
+pub fn by_draw<'a>(kernels: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
     let gains: Vec<&[f64]> = kernels.filter(|of| !of.is_empty()).collect();
-    let draws = gains.first()?.len();
     let mean = |draw: usize| gains.iter().map(|of| of[draw]).sum::<f64>() / gains.len() as f64;
-    Some(Gain::of((0..draws).map(mean)))
+    (0..gains.first().map_or(0, |first| first.len())).map(mean).collect()
 }
 
 fn arithmetic(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! Variants of dual path, each of which changes one thing; what a second path could hide; and gains on other cores.
 
-use super::rows::{INTERLEAVABLE, OTHERS, of_draws};
+use super::rows::{INTERLEAVABLE, OTHERS, by_draw, of_draws};
 use super::{
     CONSTRAINED, CORES, DUAL_PATH, Figures, KERNELS, NONE, Report, Row, STACK, Studied, kernels, mean_text, of,
 };
@@ -96,25 +96,36 @@ pub fn mean_of_full(report: &Report) -> String {
     };
     let full: Vec<&[Row]> = kernels(report).filter(fills).collect();
     if full.is_empty() {
-        return "none of the interleavable kernels fills it".into();
+        return "none of the interleavable kernels starts with all of both".into();
     }
     let gains = full.iter().filter_map(|rows| of(rows, DUAL_PATH)).map(|dual| &dual.gain_of_draws[..]);
     let mean = mean_text(of_draws(gains));
     let names: Vec<String> = full.iter().map(|rows| format!("`{}`", rows[0].kernel())).collect();
-    format!("of the interleavable kernels {} fill it, and their mean gain is {mean}", names.join(", "))
-}
-
-/// A unit over the stack on the interleavable kernels.
-fn interleavable(report: &Report, name: &str) -> Option<Gain> {
-    report.means.iter().find(|mean| mean.variant == name)?.interleavable
+    format!("of the interleavable kernels {} start with all of both, and their mean gain is {mean}", names.join(", "))
 }
 
 /// The constrained schedulers over the one that is the paper's, of the interleavable kernels: ratios of means, as the
 /// paper's.
 pub fn over_side_first(report: &Report) -> String {
-    let mean = |name: &str| interleavable(report, name).map_or(f64::NAN, |gain| gain.mean);
-    let over = |name: &str| format!("`{name}` {}", gain(mean(name) / mean("side-first")));
+    let over = |name: &str| format!("`{name}` {}", mean_text(over_unit(report, name, "side-first")));
     format!("{}, {}; the paper's {}", over(CONSTRAINED), over("constrained-miss"), gain(PUBLISHED[0].1))
+}
+
+/// A unit over another in each draw, by the means of the interleavable kernels.
+fn over_unit(report: &Report, name: &str, other: &str) -> Option<Gain> {
+    let means = |name: &str| {
+        let kernels: Vec<&[f64]> = of_interleavable(report, name).map(|(_, draws)| draws).collect();
+        by_draw(kernels.into_iter())
+    };
+    let (own, other) = (means(name), means(other));
+    (!own.is_empty() && own.len() == other.len()).then(|| Gain::paired(&other, &own))
+}
+
+/// The interleavable kernels, and what a unit gains on each over the stack, by draw.
+fn of_interleavable<'a>(report: &'a Report, name: &str) -> impl Iterator<Item = (&'static str, &'a [f64])> {
+    let of_unit = move |rows: &'a [Row]| Some((rows[0].kernel(), &of(rows, name)?.gain_of_draws[..]));
+    let kernels = kernels(report).filter(|rows| rows[0].interleavable());
+    kernels.filter_map(of_unit).filter(|(_, draws)| !draws.is_empty()).collect::<Vec<_>>().into_iter()
 }
 
 /// What a second path could hide, what there is to gain, and what is gained: of each kernel.
@@ -228,19 +239,37 @@ pub fn sensitivity(points: &[Point]) -> Vec<Vec<String>> {
     [headings].into_iter().chain(KERNELS.iter().filter_map(line)).collect()
 }
 
-/// The units in the order of their means over the interleavable kernels.
+/// The units in the order of their means over the interleavable kernels, and whether it is the paper's.
 pub fn ranking(report: &Report) -> String {
     let mut means: Vec<(&str, Gain)> =
         report.means[..CORES].iter().filter_map(|mean| Some((&mean.variant[..], mean.interleavable?))).collect();
     means.sort_by(|a, b| b.1.mean.total_cmp(&a.1.mean));
-    let in_order = |above, below| {
-        let both = interleavable(report, above).zip(interleavable(report, below));
-        both.is_some_and(|(above, below)| above.mean >= below.mean)
+    let pairs = [(DUAL_PATH, CONSTRAINED), (CONSTRAINED, STACK)].map(|(above, below)| over_unit(report, above, below));
+    let all = |is: fn(&Gain) -> bool| pairs.iter().all(|pair| pair.as_ref().is_some_and(is));
+    let of_paper = if all(|gain| gain.least >= 1.0) {
+        "which is its order, too"
+    } else if all(|gain| gain.greatest >= 1.0) {
+        "the draws do not tell them apart"
+    } else {
+        "the reverse somewhere, in every draw"
     };
-    let as_paper = in_order(DUAL_PATH, CONSTRAINED) && in_order(CONSTRAINED, STACK);
-    let names: Vec<String> = means.iter().map(|(name, mean)| format!("`{name}` {}", gain(mean.mean))).collect();
-    let of_paper = if as_paper { "which is its order, too" } else { "the reverse somewhere" };
-    format!("{}. The paper has dual path, constrained, stack: {of_paper}.", names.join(", "))
+    let names: Vec<String> = means.iter().map(|(name, mean)| format!("`{name}` {}", mean.with_range())).collect();
+    let most = |(name, _): &(&str, Gain)| without_most(report, name);
+    let without: Vec<String> = means.iter().filter(|(name, _)| *name != STACK).filter_map(most).collect();
+    format!(
+        "{}. The paper has dual path, constrained, stack: {of_paper}. Without the kernel that each gains most on: {}.",
+        names.join(", "),
+        without.join(", ")
+    )
+}
+
+/// The mean of a unit without the interleavable kernel that it gains most on, and which that is.
+fn without_most(report: &Report, name: &str) -> Option<String> {
+    let mean = |draws: &[f64]| draws.iter().sum::<f64>() / draws.len() as f64;
+    let kernels: Vec<(&str, &[f64])> = of_interleavable(report, name).collect();
+    let (most, _) = kernels.iter().max_by(|(_, a), (_, b)| mean(a).total_cmp(&mean(b)))?;
+    let rest = kernels.iter().filter(|(kernel, _)| kernel != most).map(|(_, draws)| *draws);
+    Some(format!("`{name}` {} (`{most}`)", mean_text(of_draws(rest))))
 }
 
 #[cfg(test)]
@@ -272,8 +301,18 @@ mod tests {
     fn the_order_is_that_of_the_means() {
         assert_eq!(beyond(&example()), "no kernel gains more in every draw");
         let ranking = ranking(&example());
-        assert!(ranking.starts_with("`dual-path` +14.9 %, `constrained` +14.9 %, `stack` +0.0 %"), "{ranking}");
-        assert!(ranking.ends_with("its order, too."), "{ranking}");
+        let names = "`dual-path` +14.9 % (+10.0 … +20.0 %), `constrained` +14.9 % (+10.0 … +20.0 %), `stack` +0.0 %";
+        assert!(ranking.starts_with(names), "{ranking}");
+        assert!(ranking.contains("its order, too. Without the kernel that each gains most on: "), "{ranking}");
+        // There is one interleavable kernel.
+        assert!(ranking.contains("`dual-path` - (`lu`)"), "{ranking}");
+        let mut worse = example();
+        let lu = worse.rows.iter_mut().find(|row| row.of.variant == DUAL_PATH).unwrap();
+        lu.figures.as_mut().unwrap().gain_of_draws = vec![1.05, 1.25];
+        assert!(super::ranking(&worse).contains("the draws do not tell them apart"));
+        let lu = worse.rows.iter_mut().find(|row| row.of.variant == DUAL_PATH).unwrap();
+        lu.figures.as_mut().unwrap().gain_of_draws = vec![1.05, 1.1];
+        assert!(super::ranking(&worse).contains("the reverse somewhere, in every draw"));
     }
 
     #[test]

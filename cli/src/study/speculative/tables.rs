@@ -1,6 +1,6 @@
 //! Tables of the study, and its page.
 
-use super::super::draws::mean;
+use super::super::draws::{Gain, mean};
 use super::super::table::{gain, markdown, plain, share};
 use super::variants::{AUTO, AUTO_PROFILE, BASELINE, NEAR, PATH_TABLES, PREDICT, REJOIN, STATIC, UNITS, VOLTA, soft};
 use super::{Report, Row, Studied};
@@ -209,12 +209,17 @@ fn rises(report: &Report) -> String {
 
 /// Speedups that memory takes from.
 fn near(report: &Report) -> String {
-    let more = |(kernel, row): (&'static str, &Row)| {
-        let far = report.row(kernel, PATH_TABLES, PREDICT)?.gain();
-        let more = row.gain().least > far.greatest;
-        more.then(|| (kernel, format!("{} for {}", row.gain().text(), far.text())))
+    let which = |is: fn(&Gain, &Gain) -> bool| {
+        list(of_predicted(report, NEAR).filter_map(|(kernel, row)| {
+            let far = report.row(kernel, PATH_TABLES, PREDICT)?.gain();
+            is(&row.gain(), &far).then(|| (kernel, format!("{} for {}", row.gain().text(), far.text())))
+        }))
     };
-    format!("Kernels that gain more near memory, in every draw: {}.", list(of_predicted(report, NEAR).filter_map(more)))
+    format!(
+        "Kernels that gain more near memory, in every draw: {}; less: {}.",
+        which(|near, far| near.least > far.greatest),
+        which(|near, far| near.greatest < far.least)
+    )
 }
 
 /// As much more is more.
@@ -222,7 +227,11 @@ const MORE: f64 = 1.05;
 
 fn accesses(report: &Report) -> String {
     let rows = of_predicted(report, PATH_TABLES).filter(|(_, row)| row.access_gain > MORE);
-    format!("More accesses: {}.", list(rows.map(|(kernel, row)| (kernel, gain(row.access_gain)))))
+    let told = |row: &Row| {
+        let [accesses, efficiency] = [row.access_gain, row.efficiency_gain].map(gain);
+        format!("{accesses} accesses, {efficiency} of efficiency, {} of time", row.gain().text())
+    };
+    format!("More accesses: {}.", list(rows.map(|(kernel, row)| (kernel, told(row)))))
 }
 
 /// Who gains less in time than in efficiency, and has no more accesses.
@@ -361,8 +370,8 @@ mod tests {
         assert!(page.contains("32 lanes × 8 warps") && page.contains("here 2 (`--draws`)"), "{page}");
         for told in [
             "does not rise on these kernels; on volta: none; on path tables: none.",
-            "in every draw: none.",
-            "More accesses: `rsbench` (+50.0 %), `xsbench` (+50.0 %).",
+            "in every draw: none; less: none.",
+            "More accesses: `rsbench` (+50.0 % accesses, +100.0 % of efficiency, +100.0 % of time), `xsbench` (+50.0 % accesses",
             "without more accesses: none.",
             "* `xsbench`: best are, on volta, 32 for efficiency and none for time; on path tables, 32 for efficiency and 32",
         ] {
