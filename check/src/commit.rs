@@ -222,11 +222,6 @@ impl Monitor for CommitCheck {
         CommitCheck::launch(self, engine, grid, entry)
     }
 
-    fn cycle(&mut self, engine: &mut dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
-        engine.settle();
-        CommitCheck::cycle(self, engine, seed)
-    }
-
     fn recorder(&mut self) -> Option<(&Arc<Recording>, &mut Records)> {
         Some((&self.recording, &mut self.records))
     }

@@ -39,7 +39,7 @@ use heddle_sim::{Channel, Engine, Recording, Records, Seen};
 use heddle_simt::{Compaction, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::grid::{Grid, GridError};
-use heddle_testbench::machine::{Compactions, Mismatch, Monitor, Prediction, Summary};
+use heddle_testbench::machine::{Compactions, Monitor, Prediction, Summary};
 use heddle_testbench::program::ProgramError;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -160,13 +160,6 @@ impl Monitor for Watched {
         Ok(())
     }
 
-    fn cycle(&mut self, engine: &mut dyn Engine, _seed: u64) -> Result<(), Box<Mismatch>> {
-        engine.settle();
-        self.records.note(engine, &self.recording);
-        self.follow(engine.cycle() + 1);
-        Ok(())
-    }
-
     fn may_find(&self) -> bool {
         false
     }
@@ -196,49 +189,42 @@ impl Watched {
             let awaited = self.ahead.as_ref().and_then(Ahead::next);
             let recorded = (0..channels).filter_map(|channel| Some(self.records.first(channel)?[0]));
             let Some(now) = recorded.chain(awaited).min().filter(|now| *now < end) else { return };
-            let has =
-                |records: &Records, channel: What| records.first(channel as usize).is_some_and(|row| row[0] == now);
             if let Some(ahead) = &mut self.ahead {
-                let held = self.records.first(What::Held as usize).filter(|row| row[0] == now);
-                ahead.cycle(now, has(&self.records, What::Issued), held);
-                for channel in [What::Held, What::Issued] {
-                    if has(&self.records, channel) {
-                        self.records.take(channel as usize);
-                    }
-                }
+                let issued = self.records.take_of(What::Issued as usize, now).is_some();
+                ahead.cycle(now, issued, self.records.take_of(What::Held as usize, now));
             }
-            if let Some(row) = self.records.first(What::Owed as usize).filter(|row| row[0] == now) {
+            if let Some(row) = self.records.take_of(What::Owed as usize, now) {
                 // Neither an issue nor the turns of one.
                 self.owed += u64::from(row[at(0)..].iter().all(|&taken| taken == 0));
-                self.records.take(What::Owed as usize);
             }
-            let [outcome, acts, forms] = [What::Outcome, What::Acts, What::Forms].map(|channel| {
-                let row = self.records.first(channel as usize).filter(|row| row[0] == now)?.to_vec();
-                self.records.take(channel as usize);
-                Some(row)
-            });
-            outcome.iter().for_each(|row| self.outcome(row));
-            acts.iter().for_each(|row| self.acts(row));
-            self.compactions.warps_after += u64::from(forms.is_some() && self.counts);
+            if let Some(row) = self.records.take_of(What::Outcome as usize, now).map(<[u64]>::to_vec) {
+                self.outcome(&row);
+            }
+            if let Some(row) = self.records.take_of(What::Acts as usize, now).map(<[u64]>::to_vec) {
+                self.acts(&row);
+            }
+            let forms = self.records.take_of(What::Forms as usize, now).is_some();
+            self.compactions.warps_after += u64::from(forms && self.counts);
         }
     }
 
     /// A warp has executed a control instruction.
     fn outcome(&mut self, row: &[u64]) {
-        let [passes, slot, taken, rest, jump, parts, lone, arrives, ahead, call, ret] = first(row);
-        if let Some(watched) = &mut self.ahead {
-            watched.outcome(slot as usize, passes == 1 && [parts, call, ret] == [0; 3]);
+        let [passes, slot, _, _, _, parts, _, _, _, call, ret] = first(row);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.outcome(slot as usize, passes == 1 && [parts, call, ret] == [0; 3]);
         }
         if passes == 1 {
-            let [jump, parts, lone, arrives, ahead] = [jump, parts, lone, arrives, ahead].map(|bit| bit == 1);
-            let is_ahead = row.get(at(11)).is_some_and(|mask| mask >> slot & 1 == 1);
-            self.passes(slot as usize, [taken, rest], [jump, parts, lone, arrives, ahead], is_ahead);
+            self.passes(row);
         }
     }
 
     /// A branch or jump.
-    fn passes(&mut self, slot: usize, [taken, rest]: [u64; 2], is: [bool; 5], is_ahead: bool) {
-        let [jump, parts, lone, arrives, ahead] = is;
+    fn passes(&mut self, row: &[u64]) {
+        let [_, slot, taken, rest] = first(row);
+        let [jump, parts, lone, arrives, ahead] = std::array::from_fn(|k| row[at(4 + k)] == 1);
+        let is_ahead = row.get(at(11)).is_some_and(|mask| mask >> slot & 1 == 1);
+        let slot = slot as usize;
         let block = &mut self.blocks[slot & !(self.group as usize - 1)];
         if parts {
             let whole = taken == 0 || rest == 0;

@@ -126,6 +126,14 @@ impl Records {
         rows.taken += rows.row;
     }
 
+    /// The oldest row of a channel, if it is of this cycle; it is dropped.
+    pub fn take_of(&mut self, channel: usize, cycle: u64) -> Option<&[u64]> {
+        let Rows { limbs, row, taken } = &mut self.channels[channel];
+        let of_cycle = limbs.get(*taken..*taken + *row).filter(|limbs| limbs[0] == cycle)?;
+        *taken += *row;
+        Some(of_cycle)
+    }
+
     /// Drops all rows.
     pub fn clear(&mut self) {
         for rows in &mut self.channels {
@@ -221,5 +229,14 @@ mod tests {
         all.give(0, &mut one);
         all.give(1, &mut two);
         assert_eq!((left(&mut one), left(&mut two)), (vec![vec![7]], vec![vec![8], vec![]]));
+    }
+
+    #[test]
+    fn the_oldest_row_is_taken_if_it_is_of_the_cycle() {
+        let mut all = records(&[&[1, 3], &[]]);
+        assert_eq!(all.take_of(0, 2), None);
+        assert_eq!(all.take_of(1, 1), None);
+        assert_eq!(all.take_of(0, 1), Some(&[1][..]));
+        assert_eq!(left(&mut all), [vec![3], vec![]]);
     }
 }

@@ -98,6 +98,8 @@ pub struct Machine {
     attach: Vec<Attach>,
     /// What they made for the program that is loaded.
     monitors: Vec<Box<dyn Monitor>>,
+    /// What they record in the present launch; none if one of them does not.
+    together: Option<Together>,
     behind: Behind,
     watch: Option<Box<dyn Watch>>,
     printed: Printed,
@@ -156,6 +158,7 @@ impl Machine {
             grid: Grid::one_block(shape.threads()),
             attach: options.monitors.clone(),
             monitors: Vec::new(),
+            together: None,
             behind: Behind::default(),
             printed: Printed::default(),
             watch: None,
@@ -294,6 +297,7 @@ impl Machine {
     pub fn run(&mut self) -> Result<(), MachineError> {
         let before = self.simulation.engine().cycle();
         self.behind.forget();
+        self.together = Together::of(&mut self.monitors);
         for monitor in &mut self.monitors {
             monitor.launch(self.simulation.engine(), self.grid, self.program.entry())?;
         }
@@ -389,10 +393,10 @@ impl Machine {
         }
         if trace.is_none()
             && !self.simulation.writes_wave()
-            && let Some(mut together) = Together::of(&mut self.monitors)
+            && self.together.is_some()
             && (!self.may_find() || self.keep_behind())
         {
-            return self.run_recorded(most, &mut together);
+            return self.run_recorded(most);
         }
         let mut end = RunEnd { cycles: 0, why: Why::Limit };
         while end.cycles < most && end.why == Why::Limit {

@@ -4,7 +4,7 @@ use heddle_simt::{Backing, Capt, Divergence, History, Shape, Timing};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{self, KernelError};
-use heddle_testbench::machine::{Attach, Machine, MachineOptions, Summary};
+use heddle_testbench::machine::{Attach, Machine, MachineOptions, Mismatch, Summary};
 
 /// Of what the warps of which bits are 1 wait for: warps behind the branch.
 fn behind(warps: &[[u64; 2]], waits: u32) -> u32 {

@@ -184,7 +184,7 @@ impl Row {
             warp_ipc: mean(|s| s.warp_ipc),
             efficiency_gain: gain(|s| s.simt_efficiency).mean,
             access_gain: gain(|s| s.accesses as f64).mean,
-            convergence: after.iter().filter_map(|s| s.convergence).reduce(sum),
+            convergence: draws::counted(after, |s| s.convergence),
             cache: draws::counted(after, |s| s.cache),
         }
     }
@@ -205,17 +205,6 @@ impl Row {
 
 fn latency(shape: &Shape) -> u32 {
     shape.simulated_timing().unwrap_or(Timing::FASTEST).latency
-}
-
-fn sum(a: Convergence, b: Convergence) -> Convergence {
-    Convergence {
-        complete: a.complete + b.complete,
-        threshold: a.threshold + b.threshold,
-        stuck: a.stuck + b.stuck,
-        patience: a.patience + b.patience,
-        fell_through: a.fell_through + b.fell_through,
-        gave_way: a.gave_way + b.gave_way,
-    }
 }
 
 /// The programs of a kernel on a unit, the baseline first.

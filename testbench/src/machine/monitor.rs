@@ -25,9 +25,15 @@ pub trait Monitor {
     /// Before a launch at this pc.
     fn launch(&mut self, engine: &dyn Engine, grid: Grid, entry: u32) -> Result<(), GridError>;
 
-    /// Looks at a cycle, before its clock edge. Who reads more than registers and memories must let the engine settle
-    /// first. `seed` is that of the start values.
-    fn cycle(&mut self, engine: &mut dyn Engine, seed: u64) -> Result<(), Box<Mismatch>>;
+    /// Looks at a cycle, before its clock edge: unless told otherwise, at what is [recorded](Monitor::recorder) of it. Who
+    /// reads more than registers and memories must let the engine settle first. `seed` is that of the start values.
+    fn cycle(&mut self, engine: &mut dyn Engine, seed: u64) -> Result<(), Box<Mismatch>> {
+        engine.settle();
+        if let Some((recording, records)) = self.recorder() {
+            records.note(engine, recording);
+        }
+        self.look(engine.cycle() + 1).map_err(|_| self.explain(engine, seed))
+    }
 
     /// Whether the launch is to end here as if it were interrupted; asked after [`Monitor::cycle`].
     fn quits(&self) -> bool {

@@ -19,6 +19,9 @@ const LOOK: u64 = 512;
 /// nothing.
 const SAVE: u64 = 1 << 15;
 
+/// What holds where cycles are looked at when many of them are over.
+const RECORD: &str = "all monitors of the machine record";
+
 /// What a machine with these options is going to record. Where a program is refused, that is said when it is loaded.
 pub fn wanted(
     directory: &Directory,
@@ -90,15 +93,16 @@ impl Machine {
     }
 
     /// Up to `most` cycles of a machine whose monitors all record.
-    pub(super) fn run_recorded(&mut self, most: u64, together: &mut Together) -> Result<RunEnd, MachineError> {
+    pub(super) fn run_recorded(&mut self, most: u64) -> Result<RunEnd, MachineError> {
         let stop = Some(self.places.stopped);
         let mut end = RunEnd { cycles: 0, why: Why::Limit };
         while end.cycles < most && end.why == Why::Limit {
             if self.may_find() {
                 self.keep_behind();
             }
-            let engine = self.simulation.engine();
+            let together = self.together.as_mut().expect(RECORD);
             let Together { recording, records } = together;
+            let engine = self.simulation.engine();
             let run = engine.run_recording(recording, LOOK.min(most - end.cycles), stop, records);
             let now = engine.cycle();
             together.share(&mut self.monitors);
@@ -109,7 +113,7 @@ impl Machine {
                 monitor.look(until).expect("it only counts");
             }
             if let Some((cycle, number)) = found {
-                return Err(self.go_back(number, &together.recording, cycle));
+                return Err(self.go_back(number, cycle));
             }
             self.simulation.check()?;
             end = RunEnd { cycles: end.cycles + run.cycles, why: run.why };
@@ -118,10 +122,11 @@ impl Machine {
     }
 
     /// What the monitor has found that shows in a cycle.
-    fn go_back(&mut self, monitor: usize, recording: &Arc<Recording>, cycle: u64) -> MachineError {
+    fn go_back(&mut self, monitor: usize, cycle: u64) -> MachineError {
         self.simulation.restore(&self.behind.saved);
         let engine = self.simulation.engine();
         // The code that records is there already.
+        let recording = &self.together.as_ref().expect(RECORD).recording;
         let mut again = Records::new(recording);
         while engine.cycle() < cycle {
             again.clear();
