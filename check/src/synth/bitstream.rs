@@ -6,7 +6,7 @@
 use super::boards::Board;
 use super::netlist::{Flat, Netlist};
 use super::pll::Step;
-use super::run::{Error, PASSES, Session, Workplace, at, full, telling, unreadable};
+use super::run::{Error, PASSES, REST, Session, Workplace, at, full, telling, unreadable, without_core};
 use super::timing::Timing;
 use super::tools::YOSYS;
 use super::top::{self, Constraints};
@@ -144,12 +144,13 @@ impl<'a> Build<'a> {
         Ok(Err(reached))
     }
 
-    /// Yosys' steps.
+    /// Yosys' steps: what is around the core, then all.
     fn mapping(&self) -> Vec<String> {
         let Board { family, synth, .. } = self.board;
-        let synth = format!("{synth} -top {} -json {CELLS}", top::TOP);
         let read = ["read_verilog heddle.v", "read_verilog board.v"];
-        read.iter().chain(family.before).map(|step| step.to_string()).chain([synth]).collect()
+        let map = format!("{synth} -top {} -json {CELLS}", top::TOP);
+        let whole = read.iter().chain(family.before).map(|step| step.to_string()).chain([map]);
+        without_core(&read, family.before, synth, top::TOP).into_iter().chain(whole).collect()
     }
 
     /// What the netlist depends on.
@@ -164,9 +165,14 @@ impl<'a> Build<'a> {
         )
     }
 
+    /// What the cells depend on.
+    fn counted(&self) -> impl Hash {
+        (self.netlist(), self.mapping())
+    }
+
     /// The cells.
     fn cells(&self) -> Result<Flat, Error> {
-        let kept = Kept::of("synthesis", "board-cells", self.netlist());
+        let kept = Kept::of("synthesis", "board-cells", self.counted());
         match kept.read() {
             Some(flat) if !self.session.again => Ok(flat),
             _ => Ok(self.mapped()?.1),
@@ -183,14 +189,15 @@ impl<'a> Build<'a> {
         yosys.current_dir(work.path()).args(["-c", PASSES]).args(self.mapping());
         let ended = session.run(&mut yosys, &work.path().join("yosys.log"))?;
         ended.map_err(|printed| Error::Failed(YOSYS.title(), telling(&printed)))?;
-        let cells = work.path().join(CELLS);
-        let text = fs::read(&cells).map_err(at(&cells))?;
+        let read = |name: &str| {
+            let file = work.path().join(name);
+            let text = fs::read(&file).map_err(at(&file))?;
+            serde_json::from_slice::<Netlist>(&text).map_err(|error| unreadable(&YOSYS.title())(error.to_string()))
+        };
         let prefix = format!("{}.system.heddle.", top::INSTANCE);
-        let flat = serde_json::from_slice::<Netlist>(&text)
-            .map_err(|error| error.to_string())
-            .and_then(|netlist| netlist.flat(family, top::TOP, &prefix))
-            .map_err(unreadable(&YOSYS.title()))?;
-        Kept::of("synthesis", "board-cells", self.netlist()).write(&flat);
+        let (netlist, rest) = (read(CELLS)?, read(REST)?);
+        let flat = netlist.flat(family, top::TOP, &prefix, Some(&rest)).map_err(unreadable(&YOSYS.title()))?;
+        Kept::of("synthesis", "board-cells", self.counted()).write(&flat);
         Ok((work, flat))
     }
 

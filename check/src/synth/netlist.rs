@@ -30,7 +30,7 @@ pub struct Flat {
     /// Without block RAM of main and instruction memory, but with the logic at its pins.
     #[serde(flatten)]
     pub cells: Cells,
-    /// Tables of those in the module `core`; all, of a module alone.
+    /// Tables of those in the module `core`: all but those that the rest takes without it; of a module alone, all.
     pub core_luts: u32,
     /// Block RAMs of main and instruction memory.
     pub memory_bram: u32,
@@ -66,15 +66,15 @@ struct Cell {
 }
 
 impl Netlist {
-    /// The cells of a flat top, in which names of the system begin with a prefix.
-    pub fn flat(&self, family: &Family, top: &str, prefix: &str) -> Result<Flat, String> {
+    /// The cells of a flat top, in which names of the system begin with a prefix. `rest` is the same top without what is
+    /// in the module `core`.
+    pub fn flat(&self, family: &Family, top: &str, prefix: &str, rest: Option<&Netlist>) -> Result<Flat, String> {
         let module = self.module(top)?;
         let (memory, own): (Vec<_>, Vec<_>) = module.cells.iter().partition(|cell| is_memory(family, prefix, cell));
-        let in_core = |name: &str| name.strip_prefix(prefix).is_some_and(|name| name.starts_with("core."));
-        let core = own.iter().filter(|(name, _)| in_core(name));
-        let core_luts = count(family, core.map(|(_, cell)| *cell)).luts;
         let cells = count(family, own.iter().map(|(_, cell)| *cell));
-        Ok(Flat { cells, core_luts, memory_bram: memory.len() as u32 })
+        let rest = rest.map(|rest| rest.module(top)).transpose()?;
+        let rest_luts = rest.map_or(0, |rest| count(family, rest.cells.values()).luts);
+        Ok(Flat { cells, core_luts: cells.luts.saturating_sub(rest_luts), memory_bram: memory.len() as u32 })
     }
 
     /// The modules below the top and the top, by name, and the sum of all.
@@ -170,7 +170,12 @@ mod tests {
     use crate::synth::family::{ECP5, GOWIN, ICE40};
 
     /// A netlist of one module `heddle` with cells of these names and types.
-    fn flat(family: &Family, cells: &[(&str, &str)]) -> Flat {
+    fn flat(family: &Family, cells: &[(&str, &str)], rest: &[(&str, &str)]) -> Flat {
+        let rest = netlist(rest);
+        netlist(cells).flat(family, "heddle", "", Some(&rest)).unwrap()
+    }
+
+    fn netlist(cells: &[(&str, &str)]) -> Netlist {
         let cell = |(name, kind): &(&str, &str)| {
             format!(r#""{name}": {{"hide_name": 0, "type": "{kind}", "connections": {{"A": [1, "0"]}}}}"#)
         };
@@ -178,7 +183,7 @@ mod tests {
         let text = format!(
             r#"{{"creator": "Yosys", "modules": {{"LUT4": {{"cells": {{}}}}, "heddle": {{"ports": {{}}, "cells": {{{cells}}}, "netnames": {{}}}}}}}}"#
         );
-        serde_json::from_str::<Netlist>(&text).unwrap().flat(family, "heddle", "").unwrap()
+        serde_json::from_str(&text).unwrap()
     }
 
     #[test]
@@ -199,17 +204,18 @@ mod tests {
                 ("memory.main.bank[3].replica.words.0.1", "DP16KD"),
                 ("core", "$scopeinfo"),
             ],
+            &[("core", "core"), ("distributor.next_LUT4_Z", "LUT4"), ("instructions.0.0_DOA_LUT4_A", "LUT4")],
         );
         let cells = Cells { luts: 3 + 2 + 6, lut4: 3, carry: 1, ff: 1, distributed_ram: 1, bram: 1, dsp: 1 };
-        assert_eq!(found, Flat { cells, core_luts: 1 + 2 + 6, memory_bram: 2 });
+        assert_eq!(found, Flat { cells, core_luts: 3 + 2 + 6 - 2, memory_bram: 2 });
     }
 
     #[test]
     fn families_count_their_own_cells() {
-        let found = flat(&ICE40, &[("a", "SB_LUT4"), ("b", "SB_CARRY"), ("c", "SB_DFFESR"), ("d", "SB_RAM40_4K")]);
+        let found = flat(&ICE40, &[("a", "SB_LUT4"), ("b", "SB_CARRY"), ("c", "SB_DFFESR"), ("d", "SB_RAM40_4K")], &[]);
         assert_eq!(found.cells, Cells { luts: 1, lut4: 1, carry: 1, ff: 1, bram: 1, ..Cells::default() });
         let found =
-            flat(&GOWIN, &[("a", "LUT3"), ("b", "ALU"), ("c", "DFFRE"), ("d", "RAM16SDP4"), ("e", "MUX2_LUT5")]);
+            flat(&GOWIN, &[("a", "LUT3"), ("b", "ALU"), ("c", "DFFRE"), ("d", "RAM16SDP4"), ("e", "MUX2_LUT5")], &[]);
         assert_eq!(found.cells, Cells { luts: 10, lut4: 1, carry: 1, ff: 1, distributed_ram: 1, ..Cells::default() });
     }
 

@@ -150,6 +150,8 @@ for step in sys.argv[1:]:
 /// The name of the whole.
 const TOP_OF_ALL: &str = "heddle";
 const CELLS: &str = "cells.json";
+/// The cells of what is around the core.
+pub(super) const REST: &str = "rest.json";
 const NETLIST: &str = "netlist.json";
 const REPORT: &str = "report.json";
 
@@ -177,14 +179,14 @@ impl<'a> Synthesis<'a> {
     /// Its cells.
     pub fn cells(&mut self) -> Result<Flat, Error> {
         let family = self.board.family;
-        let kept = Kept::of("synthesis", "cells", (&self.verilog, self.mapping(), YOSYS.title(), family.counted));
+        let made = (&self.verilog, self.around(), self.mapping(), YOSYS.title(), family.counted);
+        let kept = Kept::of("synthesis", "cells", made);
         let session = self.session;
         session.kept(&kept, || {
-            let netlist = self.netlist()?.join(CELLS);
-            let flat = self.read(&netlist)?.flat(family, &self.module, "").map_err(unreadable(&YOSYS.title()))?;
-            // Names of a module alone do not begin with where it is.
-            let core_luts = if self.module == TOP_OF_ALL { flat.core_luts } else { flat.cells.luts };
-            Ok(Flat { core_luts, ..flat })
+            let work = self.netlist()?;
+            let rest = (!self.around().is_empty()).then(|| self.read(&work.join(REST))).transpose()?;
+            let netlist = self.read(&work.join(CELLS))?;
+            netlist.flat(family, &self.module, "", rest.as_ref()).map_err(unreadable(&YOSYS.title()))
         })
     }
 
@@ -227,6 +229,11 @@ impl<'a> Synthesis<'a> {
         })
     }
 
+    /// How cells are counted, beside the [recipe](Synthesis::recipe): the steps that are for that alone.
+    pub fn counting(&self) -> String {
+        self.around().join("; ")
+    }
+
     /// How results are made of the Verilog: tools, their versions and steps, for whoever keeps them.
     pub fn recipe(&self) -> String {
         let Board { family, nextpnr, .. } = self.board;
@@ -239,6 +246,15 @@ impl<'a> Synthesis<'a> {
         let Board { family, synth, .. } = self.board;
         let synth = format!("{synth}{} -top {top} -json {CELLS}{options}", family.without_pins);
         ["read_verilog heddle.v"].iter().chain(family.before).map(|step| step.to_string()).chain([synth]).collect()
+    }
+
+    /// The steps that map what is around the core, of which nothing is left but its cells; none, of a module alone.
+    fn around(&self) -> Vec<String> {
+        if self.module != TOP_OF_ALL {
+            return Vec::new();
+        }
+        let Board { family, synth, .. } = self.board;
+        without_core(&["read_verilog heddle.v"], family.before, &format!("{synth}{}", family.without_pins), TOP_OF_ALL)
     }
 
     /// The steps to what is built, flat.
@@ -261,7 +277,7 @@ impl<'a> Synthesis<'a> {
         let files =
             [("heddle.v", self.verilog.as_str()), ("harness.v", self.harness.as_str()), ("pins.cst", self.board.pins)];
         let work = Workplace::new(&files)?;
-        self.yosys(work.path(), &[self.mapping(), self.joining()].concat())?;
+        self.yosys(work.path(), &[self.around(), self.mapping(), self.joining()].concat())?;
         Ok(self.work.insert(work).path().to_path_buf())
     }
 
@@ -277,6 +293,14 @@ impl<'a> Synthesis<'a> {
         let text = fs::read(path).map_err(at(path))?;
         serde_json::from_slice(&text).map_err(|error| unreadable(&YOSYS.title())(error.to_string()))
     }
+}
+
+/// Yosys' steps to the cells of a top without what is in the module `core`, in [`REST`]. Names of cells do not tell
+/// those in it: what is merged across its ports has the name of either side.
+pub(super) fn without_core(reads: &[&str], before: &[&str], synth: &str, top: &str) -> Vec<String> {
+    let map = format!("{synth} -top {top} -json {REST}");
+    let steps = reads.iter().chain(before).copied().chain(["blackbox core", &map, "design -reset"]);
+    steps.map(String::from).collect()
 }
 
 pub(super) fn unreadable(tool: &str) -> impl FnOnce(String) -> Error {

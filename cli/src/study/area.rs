@@ -304,6 +304,7 @@ pub mod tests {
                 board: core.board,
                 top: Arc::new(Module::empty("heddle")),
                 flat: "now".into(),
+                cells: "now".into(),
                 modules: LazyLock::new(Box::new(|| "now".into())),
             };
             ((core.board.name, core.options), now)

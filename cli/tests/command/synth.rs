@@ -23,7 +23,10 @@ const REPORT: &str = r#"{"fmax": {"clk": {"achieved": 4SEED.5}}, "critical_paths
     {"type": "routing", "delay": 1.25, "from": {"cell": "heddle.core.a_TRELLIS_FF_Q"}, "to": {"cell": "heddle.core.b_LUT4_Z"}}]}]}"#;
 /// Writes the report; `seed` is the number behind `--seed`.
 const PLACES: &str = r#"while [ "$1" != --seed ]; do shift; done; sed "s/SEED/$2/" "$0.report" >report.json; echo "seed $2" >>"$0.calls""#;
-const MAPS: &str = r#"cat "$0.cells" >cells.json; echo netlist >netlist.json; echo synthesis >>"$0.calls""#;
+/// Writes the cells of all, and of what is around the core.
+const MAPS: &str = r#"cat "$0.cells" >cells.json
+    echo '{"modules": {"heddle": {"cells": {"b": {"type": "CCU2C"}}}, "board": {"cells": {"rst": {"type": "LUT4"}}}}}' >rest.json
+    echo netlist >netlist.json; echo synthesis >>"$0.calls""#;
 
 impl Tools {
     fn new() -> Tools {
@@ -460,6 +463,7 @@ fn the_largest_core_that_fits_is_told() {
     let tools = Tools::new();
     let counts = r#"N=$(sed -n 's/.*(lane_i = 0; lane_i < \([0-9]*\);.*/\1/p' heddle.v | head -1); echo "$N lanes" >>"$0.calls"
         RAM=$(seq $((60 * N)) | sed 's/.*/"r&": {"type": "DP16KD"},/'); echo netlist >netlist.json
+        echo '{"modules": {"heddle": {"cells": {}}, "board": {"cells": {}}}}' >rest.json
         echo "{\"modules\": {\"heddle\": {\"cells\": {$RAM \"a\": {\"type\": \"LUT4\"}}},
             \"board\": {\"cells\": {$RAM \"a\": {\"type\": \"LUT4\"}}}}}" >cells.json"#;
     tools.install(&YOSYS, "python", counts, ("cells", ""));

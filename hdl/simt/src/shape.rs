@@ -22,7 +22,7 @@ pub use pipeline::{BankAddress, Coalescing, Metrics, Replay, Schedule};
 
 use crate::divergence::mechanism::Divergence;
 use crate::pipeline::timing::{ISSUE_TO_DEPENDENT, LEAST_BUFFER};
-use heddle_hdl::{Width, index_width};
+use heddle_hdl::{Width, count_width, index_width};
 
 /// What can be chosen about a core. [`Shape::check`] says whether a choice can be built.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -358,6 +358,11 @@ impl Shape {
     /// stage 10, in which the pipeline writes nothing, and is taken at once.
     pub fn answers_wait(&self) -> bool {
         self.memory_stalls() || self.replay == Replay::Serialise
+    }
+
+    /// Bits of a result that all lanes share: a return address, or a number of threads.
+    pub fn common_bits(&self) -> Width {
+        (self.pc_bits() + 2).max(count_width(self.lanes))
     }
 
     /// Bits of the number of a memory line: `lanes` words side by side.

@@ -39,8 +39,8 @@ pub struct DividerOut<T> {
     pub result: T,
 }
 
-/// Parts of a sum of which it is known whether all bits are on.
-const ONES: Width = 4;
+/// Parts of a sum of which it is known whether all bits are on: each is one table of four inputs.
+const ONES: Width = 8;
 
 /// For each part of the sum, whether all its bits are on.
 fn parts(sum: Signal) -> Signal {

@@ -15,14 +15,7 @@ pub struct Sum {
     pub carry: Signal,
 }
 
-/// a + b, or a - b if `subtract`, by one carry chain: a - b is a + ~b + 1, and a bit below the lowest makes the carry
-/// into it.
-pub fn add_or_subtract(a: Signal, b: Signal, subtract: Signal) -> Sum {
-    let width = a.width();
-    sum_of(a, b ^ subtract.repeat(width), subtract)
-}
-
-/// a + b + `carry`, by one carry chain.
+/// a + b + `carry`, by one carry chain: a bit below the lowest makes the carry into it. a - b is a + ~b + 1.
 pub fn sum_of(a: Signal, b: Signal, carry: Signal) -> Sum {
     let width = a.width();
     let wide = |word: Signal| cat(&[carry, word]).zext(width + 2);

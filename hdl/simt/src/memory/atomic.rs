@@ -1,7 +1,10 @@
 //! What an atomic operation makes of one word. Combinational.
+//!
+//! The operand of a minimum or maximum comes [inverted](INVERTS): so it is subtracted, to compare it, by a carry chain
+//! that only adds. A bit of the result is two tables of four inputs beside that.
 
 use crate::isa::Atomic;
-use crate::lane::{Sum, add_or_subtract};
+use crate::lane::{Sum, sum_of};
 use heddle_hdl::{case, prelude::*};
 
 #[derive(Bundle, Clone, Copy, PartialEq, Debug)]
@@ -10,7 +13,7 @@ pub struct AtomicIn<T> {
     pub code: T,
     /// The word in memory, 32 bits.
     pub word: T,
-    /// The other operand, 32 bits.
+    /// The other operand, 32 bits, or [that inverted](INVERTS).
     pub operand: T,
 }
 
@@ -30,15 +33,23 @@ pub fn atomic() -> TypedModule<AtomicIn<Width>, AtomicOut<Signal>> {
     })
 }
 
+/// This bit of the code is on: it is a minimum or maximum, whose operand goes to memory inverted.
+pub const INVERTS: u32 = 1 << 4;
+
+/// 1 bit: the operand of this code goes to memory inverted.
+pub fn inverts(code: Signal) -> Signal {
+    (code & code.literal(INVERTS)).any()
+}
+
 fn of(code: Signal, word: Signal, operand: Signal) -> AtomicOut<Signal> {
-    // Bit 4 is on in the codes of minimum and maximum; bit 2 in those of maximum, bit 3 in those of unsigned order.
-    let extreme = code.bit(4);
-    let Sum { sum, carry } = add_or_subtract(word, operand, extreme);
-    wire!(below = !carry ^ (!code.bit(3) & (word.msb() ^ operand.msb())));
+    // Bit 2 is on in the codes of maximum, bit 3 in those of unsigned order.
+    let extreme = inverts(code);
+    let Sum { sum, carry } = sum_of(word, operand, extreme);
+    wire!(below = !carry ^ (!code.bit(3) & (word.msb() ^ !operand.msb())));
     wire!(keeps = extreme & (below ^ code.bit(2)));
     let of_bits = [(Atomic::Xor, word ^ operand), (Atomic::Or, word | operand), (Atomic::And, word & operand)];
     let of_bits = of_bits.map(|(code, value)| (code.code() >> 2, value));
-    wire!(moved = case(code.slice(2, 2).only_if(!extreme), &of_bits, operand));
+    wire!(moved = case(code.slice(2, 2).only_if(!extreme), &of_bits, operand) ^ extreme.repeat(32));
     AtomicOut { result: code.eq(Atomic::Add).mux(sum, moved), changes: !keeps }
 }
 
@@ -48,9 +59,10 @@ pub(super) fn after(code: Signal, word: Signal, operand: Signal) -> Signal {
     changes.mux(result, word)
 }
 
-/// The same in Rust, for tests.
+/// The same in Rust, for tests; of what goes to memory.
 #[cfg(test)]
-pub fn reference(f: Atomic, word: u32, operand: u32) -> u32 {
+pub fn reference(f: Atomic, word: u32, sent: u32) -> u32 {
+    let operand = if f.code() as u32 & INVERTS != 0 { !sent } else { sent };
     match f {
         Atomic::Add => word.wrapping_add(operand),
         Atomic::Swap => operand,

@@ -26,7 +26,7 @@ pub struct BankIn<T> {
     pub writes: T,
     /// Bytes to write if it is, 4 bits; all for an atomic operation.
     pub enables: T,
-    /// What to write, or the operand of an atomic operation, 32 bits.
+    /// What to write, or the operand of an atomic operation, 32 bits; of some, [inverted](super::atomic::INVERTS).
     pub data: T,
     /// In a core with atomic operations.
     pub atomic: Option<BankAtomic<T>>,

@@ -51,7 +51,7 @@ pub struct Request<T> {
     /// Four bits per bank: bytes to store, of a load the bytes that somebody wants, of an atomic whole words.
     #[width(4 * s.lanes)]
     pub enables: T,
-    /// 32 bits per bank.
+    /// 32 bits per bank; of some atomic operations, [inverted](super::atomic::INVERTS).
     #[width(32 * s.lanes)]
     pub data: T,
 }

@@ -28,7 +28,7 @@ pub struct ScratchpadRequest<T> {
     /// Four bits per bank: bytes to store, words to read or modify.
     #[width(4 * s.lanes)]
     pub enables: T,
-    /// 32 bits per bank.
+    /// 32 bits per bank, as at the [port](super::port::Request::data).
     #[width(32 * s.lanes)]
     pub data: T,
 }

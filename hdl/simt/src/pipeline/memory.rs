@@ -6,6 +6,7 @@
 use super::coalesce::CoalesceOut;
 use super::network::{self, ToBanks};
 use super::reservations::{ReservationsOut, Reserving, ReservingAccess};
+use crate::memory::atomic::inverts;
 use crate::memory::port::{Operation, Request};
 use crate::memory::scratchpad::ScratchpadRequest;
 use crate::shape::Shape;
@@ -19,6 +20,8 @@ pub struct Access<T> {
     pub operation: T,
     /// Of an atomic: an [`Atomic`](crate::isa::Atomic).
     pub function: T,
+    /// Its data go to memory inverted, as [`inverts`] says.
+    pub inverts: T,
     /// Entry of the load queue, of an access that is answered.
     pub tag: T,
     /// funct3: size and sign.
@@ -56,6 +59,7 @@ impl Access<Width> {
             valid: 1,
             operation: Operation::WIDTH,
             function: 5,
+            inverts: 1,
             tag: index_width(s.loads),
             size: 3,
             line: s.line_bits(),
@@ -126,6 +130,7 @@ impl Access<Signal> {
             valid: lanes.valid,
             operation: asked.operation,
             function: asked.function,
+            inverts: if s.atomics { asked.is_atomic() & inverts(asked.function) } else { lanes.valid.literal(0u32) },
             tag: lanes.tag,
             size: asked.size,
             line: first.slice(line, s.line_bits()),
@@ -171,12 +176,15 @@ struct AlignIn<T> {
     size: T,
     /// The access reads: whole words.
     reads: T,
+    /// The value goes to memory inverted.
+    inverts: T,
     offset: T,
     value: T,
 }
 
 fn align() -> TypedModule<AlignIn<Width>, ToBanks<Signal>> {
-    module("align", AlignIn { size: 2, reads: 1, offset: 2, value: 32 }, |m, AlignIn { size, reads, offset, value }| {
+    let inputs = AlignIn { size: 2, reads: 1, inverts: 1, offset: 2, value: 32 };
+    module("align", inputs, |m, AlignIn { size, reads, inverts, offset, value }| {
         m.doc("Puts a lane's data at its bytes of the word.");
         let byte = value.slice(0, 8).repeat(4);
         let half = value.slice(0, 16).repeat(2);
@@ -185,7 +193,7 @@ fn align() -> TypedModule<AlignIn<Width>, ToBanks<Signal>> {
             [(0u32, ToBanks { data: byte, enables: offset.decode(4) }), (1, ToBanks { data: half, enables: halves })];
         let whole = m.lit(0b1111u32, 4);
         let sent = case(size, &arms, ToBanks { data: value, enables: whole });
-        ToBanks { enables: reads.mux(whole, sent.enables), ..sent }
+        ToBanks { data: sent.data ^ inverts.repeat(32), enables: reads.mux(whole, sent.enables) }
     })
 }
 
@@ -196,6 +204,7 @@ pub fn memory(s: &Shape) -> TypedModule<MemoryIn<Width>, MemoryOut<Signal>> {
         let inputs = AlignIn {
             size: all(access.size.slice(0, 2)),
             reads: all(access.operation.eq(Operation::Load)),
+            inverts: all(access.inverts),
             offset: each(access.offset),
             value: each(access.data),
         };

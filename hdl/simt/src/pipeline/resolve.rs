@@ -75,9 +75,9 @@ pub struct Computed<T> {
     pub mask: T,
     /// The multiplier has the result.
     pub multiply: T,
-    /// All lanes have the same, `word`: the return address of a jump, or what `count` counts; 32 bits.
+    /// All lanes have the same, `word`: the return address of a jump, or what `count` counts.
     pub common: T,
-    #[width(32)]
+    #[width(s.common_bits())]
     pub word: T,
     /// Else it is here, 32 bits per lane.
     #[width(32 * s.lanes)]
@@ -207,12 +207,12 @@ impl Stage<'_> {
     /// The result, registered. Without enables, unlike the other registers: an enable would wait for the check for
     /// faults, and the results of an access at fault are needed for its address.
     fn result(&self, served: Signal, good: Signal) -> Computed<Signal> {
-        let &Stage { m, i, d, .. } = self;
-        let link = cat(&[m.lit(0u32, 2), d.pc + 1]).zext(32);
+        let &Stage { m, s, i, d, .. } = self;
+        let link = cat(&[m.lit(0u32, 2), d.pc + 1]).zext(s.common_bits());
         wire!(links = d.jal | d.jalr);
         let counts = d.converges_by(HintKind::Count);
         let (common, word) = match i.count {
-            Some(count) => (links | counts, links.mux(link, count.zext(32))),
+            Some(count) => (links | counts, links.mux(link, count.zext(s.common_bits()))),
             None => (links, link),
         };
         wire!(pipeline_write = d.computes());

@@ -107,9 +107,17 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         m.doc("Stage 10: the write into the register banks.");
         let Computed { valid, slot, rd, mask, multiply, common, word, data } = i.computed;
         let computed_target = m.pipe_if("s10", valid, Target { lanes: mask, slot, rd });
-        // A bit is a table of four inputs, as above.
-        let of_lanes = data.only_if(valid & !multiply & !common);
-        let computed = m.pipe("s10_computed", of_lanes | word.only_if(valid & common).repeat(s.lanes));
+        // A bit is a table of four inputs, as above; or none, above the common word: registers with a reset give zeros for
+        // nothing.
+        wire!(of_lane = valid & !multiply & !common);
+        wire!(of_all = word.only_if(valid & common));
+        let value = |lane: Signal| {
+            let upper = lane.from_bit(word.width());
+            let lower = lane.slice(0, word.width()).only_if(of_lane) | of_all;
+            cat(&[lower, of_lane.mux(upper, upper.literal(0u32))])
+        };
+        let computed = cat(&elements(data, 32).into_iter().map(value).collect::<Vec<_>>());
+        let computed = m.pipe("s10_computed", computed);
         let valid = m.pipe_reset("s10_valid", valid);
 
         // What was loaded, and who it is for. Nobody waits for a load without a register, but it has its turn: whether
@@ -139,7 +147,8 @@ pub fn writeback(s: &Shape) -> TypedModule<WritebackIn<Width>, WritebackOut<Sign
         let not_in_the_line = [only_if.map(|on| !on), load.route.conditional.map(|sc| sc.valid)];
         let leader = leader.map(|leader| not_in_the_line.into_iter().flatten().fold(leader, Leader::own_if));
         let words = loaded | quotient.data;
-        let offset = only_if.map_or(load.route.offset, |on| load.route.offset.only_if(on));
+        let offset = load.route.offset;
+        let offset = only_if.map_or(offset, |on| on.mux(offset, offset.literal(0u32)));
         let answer = Loaded {
             valid: has_register,
             slot: load.slot,

@@ -9,6 +9,7 @@
 use super::super::memory::{Access, MemoryIn, memory};
 use super::{ResolveIn, Resolved, resolve};
 use crate::divergence::OutcomeKind;
+use crate::memory::atomic::inverts;
 use crate::memory::port::Request;
 use crate::pipeline::collect::Instruction;
 use crate::pipeline::decoded::Decoded;
@@ -228,7 +229,8 @@ impl Seen<'_> {
         let enabled = request.enables.select(cat(&[in_word, bank]), 1);
         m.assert("bytes_are_enabled_for_writers", implies(access.valid & writes, enabled.eq(written)));
         let stored = request.data.select(cat(&[in_word, bank]), 8);
-        m.assert("highest_lane_wins", implies(written, stored.eq(byte_of_lanes)));
+        let inverted = d.atomic & inverts(access.function);
+        m.assert("highest_lane_wins", implies(written, stored.eq(byte_of_lanes ^ inverted.repeat(8))));
         let answers = d.load | (d.atomic & d.answers);
         let operation = request.operation.eq(cat(&[!answers, d.atomic]));
         let line = implies(request.valid, request.line.eq(access.line) & operation);

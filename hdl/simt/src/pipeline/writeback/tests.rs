@@ -102,6 +102,7 @@ fn priority_alignment_and_bubbles() {
             let (quotient_slot, quotient_rd, quotient_mask) = (r.u32(..warps), r.u32(1..4), r.u64(..) & all);
             let last = r.bool();
 
+            let short = |word: u32| word & ((1 << s.common_bits()) - 1);
             let zero = Computed::shape(&s).map("", &mut |_, _| Bits::ZERO);
             let offset = offsets.iter().enumerate().fold(0u128, |bits, (k, &o)| bits | u128::from(o) << (2 * k));
             let route = Route {
@@ -119,7 +120,7 @@ fn priority_alignment_and_bubbles() {
                     mask: (*mask).into(),
                     multiply: (*from == From::Product).into(),
                     common: (*from == From::Word).into(),
-                    word: data[0].into(),
+                    word: short(data[0]).into(),
                     data: packed(data),
                 }),
                 products: packed(&products),
@@ -151,7 +152,7 @@ fn priority_alignment_and_bubbles() {
             assert_eq!(out.response_taken == 1, load_goes || (response && load_rd == 0));
             assert_eq!(out.empty == 1, held.is_none());
             let (slot, rd, mask, data) = match (&stage_10, &held) {
-                (Some((slot, rd, mask, From::Word, data)), _) => (*slot, *rd, *mask, vec![data[0]; lanes as usize]),
+                (Some((slot, rd, mask, From::Word, data)), _) => (*slot, *rd, *mask, vec![short(data[0]); lanes as usize]),
                 (Some((slot, rd, mask, _, data)), _) => (*slot, *rd, *mask, data.clone()),
                 (None, Some((slot, rd, mask, data))) => (*slot, *rd, *mask, data.clone()),
                 (None, None) => (0, 0, 0, vec![0; lanes as usize]),
