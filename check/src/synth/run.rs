@@ -184,8 +184,8 @@ impl<'a> Synthesis<'a> {
         let session = self.session;
         session.kept(&kept, || {
             let work = self.netlist()?;
-            let rest = (!self.around().is_empty()).then(|| self.read(&work.join(REST))).transpose()?;
             let netlist = self.read(&work.join(CELLS))?;
+            let rest = (!self.around().is_empty()).then(|| self.read(&work.join(REST))).transpose()?;
             netlist.flat(family, &self.module, "", rest.as_ref()).map_err(unreadable(&YOSYS.title()))
         })
     }
@@ -229,15 +229,10 @@ impl<'a> Synthesis<'a> {
         })
     }
 
-    /// How cells are counted, beside the [recipe](Synthesis::recipe): the steps that are for that alone.
-    pub fn counting(&self) -> String {
-        self.around().join("; ")
-    }
-
     /// How results are made of the Verilog: tools, their versions and steps, for whoever keeps them.
     pub fn recipe(&self) -> String {
         let Board { family, nextpnr, .. } = self.board;
-        let steps = [self.mapping(), self.joining()].concat().join("; ");
+        let steps = [self.around(), self.mapping(), self.joining()].concat().join("; ");
         format!("{}: {steps}; {}: {}", YOSYS.title(), family.nextpnr.title(), nextpnr.join(" "))
     }
 

@@ -304,7 +304,6 @@ pub mod tests {
                 board: core.board,
                 top: Arc::new(Module::empty("heddle")),
                 flat: "now".into(),
-                cells: "now".into(),
                 modules: LazyLock::new(Box::new(|| "now".into())),
             };
             ((core.board.name, core.options), now)

@@ -91,9 +91,8 @@ pub fn modules(rows: Vec<Row>, top: &Arc<Described>) -> Vec<Module> {
 pub struct Now {
     pub board: &'static Board,
     pub top: Arc<Described>,
-    /// What the clock of the whole core is of; its cells, which are counted in a way of their own.
+    /// What figures of the whole core are of.
     pub flat: String,
-    pub cells: String,
     /// What figures module by module are of: of each module alone, too, so it is found when it is asked for.
     pub modules: LazyHash,
 }
@@ -105,21 +104,16 @@ impl Now {
     pub fn of(board: &'static Board, options: &str) -> Result<Now> {
         let top = system(&shape(options)?).check()?.netlist;
         let session = Session { stop: &|| false, says: &|_| {}, again: false };
-        let synthesis = Synthesis::new(board, &top, session);
-        let of = format!("{} {:016x}", synthesis.recipe(), canonical::hash(&top)?);
+        let recipe = Synthesis::new(board, &top, session).recipe();
+        let of = format!("{recipe} {:016x}", canonical::hash(&top)?);
         let flat = format!("{:x}", md5::compute(&of));
-        let cells = format!("{:x}", md5::compute(format!("{} {of}", synthesis.counting())));
         let modules = LazyLock::new(of_modules(of, top.clone()));
-        Ok(Now { board, top, flat, cells, modules })
+        Ok(Now { board, top, flat, modules })
     }
 
     /// What a figure is of, if it is of the core as it is.
     pub fn hash(&self, of: Of) -> &str {
-        match of {
-            Of::Modules => &self.modules,
-            Of::Cells => &self.cells,
-            Of::Seed(_) => &self.flat,
-        }
+        if of == Of::Modules { &self.modules } else { &self.flat }
     }
 }
 

@@ -152,7 +152,9 @@ fn priority_alignment_and_bubbles() {
             assert_eq!(out.response_taken == 1, load_goes || (response && load_rd == 0));
             assert_eq!(out.empty == 1, held.is_none());
             let (slot, rd, mask, data) = match (&stage_10, &held) {
-                (Some((slot, rd, mask, From::Word, data)), _) => (*slot, *rd, *mask, vec![short(data[0]); lanes as usize]),
+                (Some((slot, rd, mask, From::Word, data)), _) => {
+                    (*slot, *rd, *mask, vec![short(data[0]); lanes as usize])
+                }
                 (Some((slot, rd, mask, _, data)), _) => (*slot, *rd, *mask, data.clone()),
                 (None, Some((slot, rd, mask, data))) => (*slot, *rd, *mask, data.clone()),
                 (None, None) => (0, 0, 0, vec![0; lanes as usize]),
