@@ -7,7 +7,7 @@
 use super::places::{Places, What, extract, limb, word};
 use super::{Difference, bits};
 use heddle_hdl::Code;
-use heddle_simt::memory::atomic::INVERTS;
+use heddle_simt::memory::atomic::sent;
 use heddle_simt::memory::port;
 use heddle_simt::pipeline::timing::RESOLVE_TO_ACCESS;
 use heddle_simt::{Replay, Shape};
@@ -267,8 +267,9 @@ impl Sent<'_> {
 
     /// Holds what goes to a bank against the bytes that should: by byte whether, and with what.
     fn check_bank(&self, pc: u32, lanes: &[Lane], bank: u32, (enables, data): (u32, u32)) -> Result<(), Difference> {
-        let inverted = self.operation != port::Operation::Store && self.function & INVERTS != 0;
-        let got = (self.enables(bank), word(self.data, bank) ^ if inverted { u32::MAX } else { 0 });
+        let data_sent = word(self.data, bank);
+        let is_store = self.operation == port::Operation::Store;
+        let got = (self.enables(bank), if is_store { data_sent } else { sent(self.function, data_sent) });
         let mask = bytes(enables);
         if got.0 == enables && (got.1 ^ data) & mask == 0 {
             return Ok(());

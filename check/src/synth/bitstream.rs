@@ -4,9 +4,9 @@
 //! placed to see how fast it gets; then that of the step below, and so on until one is as fast as it says.
 
 use super::boards::Board;
-use super::netlist::{Flat, Netlist};
+use super::netlist::Flat;
 use super::pll::Step;
-use super::run::{Error, PASSES, REST, Session, Workplace, at, full, telling, unreadable, without_core};
+use super::run::{Error, PASSES, REST, Session, Workplace, at, full, read, telling, unreadable, without_core};
 use super::timing::Timing;
 use super::tools::YOSYS;
 use super::top::{self, Constraints};
@@ -155,24 +155,12 @@ impl<'a> Build<'a> {
 
     /// What the netlist depends on.
     fn netlist(&self) -> impl Hash {
-        (
-            &self.design.verilog,
-            &self.top,
-            self.board.synth,
-            self.board.family.before,
-            YOSYS.title(),
-            self.board.family.counted,
-        )
-    }
-
-    /// What the cells depend on.
-    fn counted(&self) -> impl Hash {
-        (self.netlist(), self.mapping())
+        (&self.design.verilog, &self.top, self.mapping(), YOSYS.title(), self.board.family.counted)
     }
 
     /// The cells.
     fn cells(&self) -> Result<Flat, Error> {
-        let kept = Kept::of("synthesis", "board-cells", self.counted());
+        let kept = Kept::of("synthesis", "board-cells", self.netlist());
         match kept.read() {
             Some(flat) if !self.session.again => Ok(flat),
             _ => Ok(self.mapped()?.1),
@@ -189,15 +177,10 @@ impl<'a> Build<'a> {
         yosys.current_dir(work.path()).args(["-c", PASSES]).args(self.mapping());
         let ended = session.run(&mut yosys, &work.path().join("yosys.log"))?;
         ended.map_err(|printed| Error::Failed(YOSYS.title(), telling(&printed)))?;
-        let read = |name: &str| {
-            let file = work.path().join(name);
-            let text = fs::read(&file).map_err(at(&file))?;
-            serde_json::from_slice::<Netlist>(&text).map_err(|error| unreadable(&YOSYS.title())(error.to_string()))
-        };
         let prefix = format!("{}.system.heddle.", top::INSTANCE);
-        let (netlist, rest) = (read(CELLS)?, read(REST)?);
+        let (netlist, rest) = (read(&work.path().join(CELLS))?, read(&work.path().join(REST))?);
         let flat = netlist.flat(family, top::TOP, &prefix, Some(&rest)).map_err(unreadable(&YOSYS.title()))?;
-        Kept::of("synthesis", "board-cells", self.counted()).write(&flat);
+        Kept::of("synthesis", "board-cells", self.netlist()).write(&flat);
         Ok((work, flat))
     }
 

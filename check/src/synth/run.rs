@@ -184,8 +184,8 @@ impl<'a> Synthesis<'a> {
         let session = self.session;
         session.kept(&kept, || {
             let work = self.netlist()?;
-            let netlist = self.read(&work.join(CELLS))?;
-            let rest = (!self.around().is_empty()).then(|| self.read(&work.join(REST))).transpose()?;
+            let netlist = read(&work.join(CELLS))?;
+            let rest = (!self.around().is_empty()).then(|| read(&work.join(REST))).transpose()?;
             netlist.flat(family, &self.module, "", rest.as_ref()).map_err(unreadable(&YOSYS.title()))
         })
     }
@@ -198,7 +198,7 @@ impl<'a> Synthesis<'a> {
         self.session.kept(&kept, || {
             let work = Workplace::new(&[("heddle.v", &self.verilog)])?;
             self.yosys(work.path(), &mapping)?;
-            let netlist = self.read(&work.path().join(CELLS))?;
+            let netlist = read(&work.path().join(CELLS))?;
             netlist.rows(family, "core").map_err(unreadable(&YOSYS.title()))
         })
     }
@@ -283,11 +283,12 @@ impl<'a> Synthesis<'a> {
         let ended = self.session.run(&mut command, &work.join("yosys.log"))?;
         ended.map_err(|printed| Error::Failed(YOSYS.title(), telling(&printed)))
     }
+}
 
-    fn read(&self, path: &Path) -> Result<Netlist, Error> {
-        let text = fs::read(path).map_err(at(path))?;
-        serde_json::from_slice(&text).map_err(|error| unreadable(&YOSYS.title())(error.to_string()))
-    }
+/// A netlist that Yosys wrote.
+pub(super) fn read(path: &Path) -> Result<Netlist, Error> {
+    let text = fs::read(path).map_err(at(path))?;
+    serde_json::from_slice(&text).map_err(|error| unreadable(&YOSYS.title())(error.to_string()))
 }
 
 /// Yosys' steps to the cells of a top without what is in the module `core`, in [`REST`]. Names of cells do not tell

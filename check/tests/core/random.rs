@@ -6,7 +6,7 @@ use heddle_hdl::prelude::*;
 use heddle_sim::Sim;
 use heddle_simt::core::{CoreIn, CoreOut, core};
 use heddle_simt::divergence::Start;
-use heddle_simt::memory::atomic::INVERTS;
+use heddle_simt::memory::atomic::sent;
 use heddle_simt::memory::port::{Operation, Response};
 use heddle_simt::{BankAddress, Shape, block};
 use heddle_testbench::grid::Grid;
@@ -119,9 +119,8 @@ impl Bare<'_> {
         } else if operation != Operation::Load {
             for (k, word) in (0..).step_by(4).zip(line.chunks_exact_mut(4)).filter(|(k, _)| request.enables.bit(*k)) {
                 let old = u32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-                let (function, sent) =
-                    (request.function.low_u64() as u32, request.data.extract(8 * k, 32).low_u64() as u32);
-                let operand = if function & INVERTS != 0 { !sent } else { sent };
+                let function = request.function.low_u64() as u32;
+                let operand = sent(function, request.data.extract(8 * k, 32).low_u64() as u32);
                 let new = atomic(function, old, operand).expect("an operation that there is");
                 word.copy_from_slice(&new.to_le_bytes());
             }

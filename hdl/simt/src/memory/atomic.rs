@@ -59,10 +59,16 @@ pub(super) fn after(code: Signal, word: Signal, operand: Signal) -> Signal {
     changes.mux(result, word)
 }
 
-/// The same in Rust, for tests; of what goes to memory.
+/// What goes to memory of an operand, and the operand of what has gone, of this code; in Rust, for those who look at the
+/// port.
+pub fn sent(code: u32, operand: u32) -> u32 {
+    if code & INVERTS != 0 { !operand } else { operand }
+}
+
+/// What memory gets, in Rust, for tests; of what has gone there.
 #[cfg(test)]
-pub fn reference(f: Atomic, word: u32, sent: u32) -> u32 {
-    let operand = if f.code() as u32 & INVERTS != 0 { !sent } else { sent };
+pub fn reference(f: Atomic, word: u32, gone: u32) -> u32 {
+    let operand = sent(f.code() as u32, gone);
     match f {
         Atomic::Add => word.wrapping_add(operand),
         Atomic::Swap => operand,
