@@ -95,7 +95,7 @@ def run(test):
     test.wall, test.cpu = time.monotonic() - started, usage.ru_utime + usage.ru_stime
     results = re.findall(r"^test result: .* (\d+) passed; (\d+) failed", test.output, re.MULTILINE)
     test.passed, test.failed = (sum(int(result[k]) for result in results) for k in (0, 1))
-    if process.returncode != 0 and test.failed == 0:
+    if (process.returncode != 0 or not results) and test.failed == 0:
         test.failed = 1
         test.output += f"\n{test.full_name}: ended with {process.returncode} after {test.wall:.0f} s"
     test.skipped = [line for line in test.output.splitlines() if line.startswith("SKIPPED")]

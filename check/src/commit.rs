@@ -107,11 +107,6 @@ impl CommitCheck {
         &self.follower.iss
     }
 
-    /// The simulator, to change.
-    pub fn iss_mut(&mut self) -> &mut Iss {
-        &mut self.follower.iss
-    }
-
     /// What threads did since this was called last, in order; from the first call on.
     pub fn effects(&mut self) -> Vec<Effect> {
         self.follower.effects.replace(Vec::new()).unwrap_or_default()

@@ -11,7 +11,8 @@ use std::time::Duration;
 /// How often a wait looks.
 pub(crate) const MOMENT: Duration = Duration::from_millis(20);
 
-/// Waits until the child ends, true; or ends it (sby ends what it started, then) because `stop` says so, false.
+/// Waits until the child ends, true; or ends it (sby ends what it started, then) because `stop` says so, false. False,
+/// too, if `stop` says so when the child has ended: Ctrl-C reaches both.
 pub(crate) fn wait(child: &mut Child, stop: &dyn Fn() -> bool) -> io::Result<bool> {
     while child.try_wait()?.is_none() {
         if stop() {

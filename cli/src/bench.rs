@@ -9,7 +9,7 @@ mod runner;
 mod state;
 mod wave;
 
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, tell};
 use crate::progress;
 use crate::shape::ShapeArgs;
 use crate::target::Target;
@@ -132,7 +132,7 @@ impl Sim {
         if tools.is_empty() {
             let missing = BuildError::Missing { tool: "verilator" };
             ensure!(self.docs.is_none(), missing);
-            eprintln!("note: without Verilator: {missing}");
+            tell(&format!("note: without Verilator: {missing}\n"));
         }
         let models = Build::all(&tools);
         let progress = self.progress(&cases, models.len());

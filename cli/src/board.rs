@@ -61,11 +61,11 @@ impl BoardArgs {
     pub fn run(self) -> Result<()> {
         let Some(board) = self.board.filter(|_| !self.list) else { return print(&boards()) };
         self.engine.check()?;
-        let (shape, seed) = match self.shape.asked() {
-            Some(shape) => (shape.shape()?, shape.seed),
-            None => (usual(board)?, 1),
+        let shape = match self.shape.asked() {
+            Some(shape) => shape.shape()?,
+            None => usual(board)?,
         };
-        let shape = self.hardware.of(&shape);
+        let (shape, seed) = (self.hardware.of(&shape), self.shape.seed);
         let interrupt = Interrupt::catch()?;
         let clock_khz = board.oscillator.khz;
         let design = over_uart(&shape, Identity { clock_khz }, self.divisor).check()?;

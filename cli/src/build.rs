@@ -1,6 +1,6 @@
 //! `heddle build`: C and assembly to a program for the core.
 
-use crate::output::{ResultFile, print};
+use crate::output::{ResultFile, print, tell};
 use crate::target::FOLDER_FILE;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -109,10 +109,10 @@ pub fn program(sources: &[PathBuf], flags: &[String]) -> Result<Vec<u8>> {
     let out = objects.path().join("program.elf");
     let job = Job { files: &files, sources, flags, objects: objects.path(), out: &out };
     match compiler.build(&job) {
-        Ok(said) => eprint!("{said}"),
+        Ok(said) => tell(&said),
         Err(error) => {
             if let CompileError::Failed { output, .. } = &error {
-                eprint!("{output}");
+                tell(output);
             }
             return Err(error.into());
         }

@@ -31,7 +31,7 @@ use std::time::Duration;
   heddle cover gcd bfs --programs 0     with two kernels and the short programs
   heddle cover --programs 200 --json
   heddle cover --docs docs              the same, as a page",
-    mut_arg("lanes", |arg| arg.help("Threads of a warp; with neither this nor --warps: several shapes")),
+    mut_arg("lanes", |arg| arg.help("Threads of a warp; with no option of the core: several shapes")),
     mut_arg("warps", |arg| arg.help("Warps of the core")),
 )]
 pub struct CoverArgs {
@@ -56,9 +56,10 @@ pub struct CoverArgs {
 
 impl CoverArgs {
     pub fn run(self) -> Result<()> {
-        let asked = self.shape.lanes.is_some() || self.shape.warps.is_some();
-        let one = self.shape.shape()?;
-        let shapes = if asked { vec![one] } else { shapes() };
+        let shapes = match self.shape.asked() {
+            Some(one) => vec![one.shape()?],
+            None => shapes(),
+        };
         let kernels: Vec<&Kernel> = match &self.kernels[..] {
             [] => ALL.iter().collect(),
             names => names.iter().map(|name| find(name)).collect::<Result<_, _>>()?,

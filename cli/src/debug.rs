@@ -16,6 +16,7 @@ mod line;
 mod session;
 
 use crate::launch::Launch;
+use crate::output::tell;
 use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
 use anyhow::{Context, Result};
@@ -83,7 +84,7 @@ impl Debug {
             if session.goes_back() {
                 continue;
             }
-            eprint!("{}", machine.printed().text());
+            tell(&machine.printed().text());
             if session.is_over() {
                 return Ok(());
             }

@@ -55,6 +55,9 @@ fn write(folder: &Path, files: &[File]) -> Result<()> {
         let _ = staged.keep();
         return Ok(());
     }
+    if let Some((name, _)) = files.iter().find(|(name, _)| folder.join(name).is_dir()) {
+        bail!("{name} in it is a folder");
+    }
     for (name, _) in files {
         fs::rename(staged.path().join(name), folder.join(name))?;
     }

@@ -16,6 +16,7 @@ use heddle_simt::host::Identity;
 use heddle_simt::hosted::hosted;
 use heddle_simt::reconvergence::Reconvergence;
 use heddle_simt::system::system;
+use heddle_testbench::grid::Grid;
 use heddle_testbench::reconverge;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -74,7 +75,7 @@ impl Gen {
         buildable(self.shape.second_level.is_some(), self.shape.memory_model.is_some())?;
         let target = Target::find(&self.target)?;
         let shape = self.shape.over(&target.core())?.shape()?;
-        let images = images(&target, &shape, self.shape.seed)?;
+        let start = image::start(&target, &shape, self.shape.seed).with_context(|| target.name.clone())?;
         let hardware = self.hardware.of(&shape);
         // FuseSoC runs tools in folders of its own.
         let images_in = if self.fusesoc { String::new() } else { self.out.display().to_string() };
@@ -89,7 +90,8 @@ impl Gen {
             true => vec![Entry { name: "heddle.v".into(), text: files.single() }],
             false => files.sources.into_iter().map(entry).collect(),
         };
-        let list = self.list(&shape, &target, &sources);
+        let list = self.list(&shape, &target, start.grid, &sources);
+        let images = images(&target, &shape, &start.words)?;
         let names = |entries: &[Entry]| entries.iter().map(|entry| entry.name.clone()).collect::<Vec<_>>();
         let readable: Vec<Entry> = files.images.into_iter().map(entry).collect();
         let core =
@@ -102,10 +104,11 @@ impl Gen {
         print(&format!("{count} of Verilog, listed in {}\n", self.out.join(LIST).display()))
     }
 
-    fn list(&self, shape: &Shape, target: &Target, sources: &[Entry]) -> Entry {
+    fn list(&self, shape: &Shape, target: &Target, grid: Option<Grid>, sources: &[Entry]) -> Entry {
         let mut text = format!("// {}\n", about(shape));
         let (entry, end) = (target.program.entry() / 4, target.program.program_end());
-        let _ = writeln!(text, "// {}: entry = {entry}, program_end = {end}", target.name);
+        let grid = grid.map(|Grid { blocks, threads }| format!(", blocks = {blocks}, block_threads = {threads}"));
+        let _ = writeln!(text, "// {}: entry = {entry}, program_end = {end}{}", target.name, grid.unwrap_or_default());
         for Entry { name, .. } in sources {
             let _ = writeln!(text, "{}", self.out.join(name).display());
         }
@@ -120,8 +123,7 @@ fn about(shape: &Shape) -> String {
 }
 
 /// What memory holds at the launch, for `$readmemh`.
-fn images(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<Entry>> {
-    let words = image::memory(target, shape, seed).with_context(|| target.name.clone())?;
+fn images(target: &Target, shape: &Shape, words: &[u32]) -> Result<Vec<Entry>> {
     let instructions = target.program.instruction_image(shape)?;
     let mut entries = vec![Entry { name: "instructions.hex".into(), text: image::hex(instructions.into_iter()) }];
     if shape.divergence.capabilities().reconverges {
@@ -137,7 +139,7 @@ fn images(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<Entry>> {
         }
     }
     if shape.bus_width().is_some() {
-        entries.push(Entry { name: "memory.hex".into(), text: image::hex(words.into_iter()) });
+        entries.push(Entry { name: "memory.hex".into(), text: image::hex(words.iter().copied()) });
         return Ok(entries);
     }
     let lanes = shape.lanes as usize;

@@ -18,6 +18,11 @@ pub struct GridArgs {
 }
 
 impl GridArgs {
+    /// Whether any of it is asked for.
+    pub fn is_given(&self) -> bool {
+        self.blocks.is_some() || self.block_threads.is_some()
+    }
+
     /// The target with the grid asked for, if there is one; refused if the core cannot run it.
     pub fn of(&self, mut target: Target, shape: &Shape) -> Result<Target> {
         if let Some(described) = &mut target.described {

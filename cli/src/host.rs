@@ -8,7 +8,7 @@ use crate::interrupt::{Interrupt, is_interruption};
 use crate::launch::Setting;
 use crate::mechanisms::mechanisms;
 use crate::outcome::Outcome;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, tell};
 use crate::run::{image_file, on_terminal, show, write_image};
 use crate::size::SizeArgs;
 use crate::target::{TARGET, Target};
@@ -84,6 +84,7 @@ pub struct Host {
 
 impl Host {
     pub fn run(self) -> Result<()> {
+        self.check()?;
         let mut target = self.target.as_deref().map(|name| self.size.of(Target::find(name)?)).transpose()?;
         if let Some(target) = &mut target {
             Setting::check(&self.set, target)?;
@@ -103,7 +104,7 @@ impl Host {
         }
         self.size.check(&target, &shape)?;
         for lacks in lacking(&target.program, &shape) {
-            eprintln!("warning: {}: the program has {lacks}, and the core has not", target.name);
+            tell(&format!("warning: {}: the program has {lacks}, and the core has not\n", target.name));
         }
         let mut target = self.grid.of(target, &shape)?;
         target.end_at(&interrupt);
@@ -134,6 +135,21 @@ impl Host {
             print(&on_terminal(picture))?;
         }
         if self.json { print_json(&report) } else { print(&report.text()) }
+    }
+
+    /// Refuses options of a program where none is named.
+    fn check(&self) -> Result<()> {
+        let of_program = [
+            ("--size", self.size.is_given()),
+            ("--blocks or --block-threads", self.grid.is_given()),
+            ("--set", !self.set.is_empty()),
+            ("--image", self.image.is_some()),
+            ("--show", !self.show.is_empty()),
+        ];
+        match of_program.iter().find(|(_, is_given)| self.target.is_none() && *is_given) {
+            Some((option, _)) => bail!("{option} is for a program: name one to run"),
+            None => Ok(()),
+        }
     }
 
     fn reply(&self) -> Duration {

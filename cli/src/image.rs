@@ -13,7 +13,7 @@ struct Recorder {
     program: Program,
     shape: Shape,
     memory: Vec<u8>,
-    launched: bool,
+    launched: Option<Grid>,
 }
 
 impl Recorder {
@@ -46,24 +46,30 @@ impl Device for Recorder {
     }
 
     /// Ends the recording: the driver gives up.
-    fn launch_grid(&mut self, _: Grid) -> Result<(), DeviceError> {
-        self.launched = true;
+    fn launch_grid(&mut self, grid: Grid) -> Result<(), DeviceError> {
+        self.launched = Some(grid);
         Err("recorded".into())
     }
 }
 
-/// All words of memory before the first launch, inputs of the kernel's driver included.
-pub fn memory(target: &Target, shape: &Shape, seed: u64) -> Result<Vec<u32>> {
+/// What a driver does before it waits for the first launch.
+pub struct Start {
+    /// All words of memory, inputs included.
+    pub words: Vec<u32>,
+    /// What is launched; nothing if the driver launches nothing.
+    pub grid: Option<Grid>,
+}
+
+/// Everything before the first launch.
+pub fn start(target: &Target, shape: &Shape, seed: u64) -> Result<Start> {
     let memory = target.program.memory_image(shape)?;
-    let mut recorder = Recorder { program: target.program.clone(), shape: shape.clone(), memory, launched: false };
-    if target.has_inputs() {
-        match target.drive(&mut recorder, seed) {
-            Err(_) if recorder.launched => {}
-            Err(error) => return Err(error.into()),
-            Ok(_) => {}
-        }
+    let mut recorder = Recorder { program: target.program.clone(), shape: shape.clone(), memory, launched: None };
+    match target.drive(&mut recorder, seed) {
+        Err(error) if recorder.launched.is_none() => return Err(error.into()),
+        _ => {}
     }
-    Ok(recorder.memory.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+    let words = recorder.memory.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+    Ok(Start { words, grid: recorder.launched })
 }
 
 /// A word per line, the first at address 0.
@@ -78,12 +84,13 @@ mod tests {
     #[test]
     fn inputs_of_the_driver_are_in_memory() {
         let target = Target::find("vecadd").unwrap();
-        let words = memory(&target, &Shape::default(), 1).unwrap();
+        let Start { words, grid } = start(&target, &Shape::default(), 1).unwrap();
+        assert_eq!(grid, Some(Grid { blocks: 1, threads: 64 }));
         assert_eq!(words.len() * 4, Shape::default().memory as usize);
         assert_eq!(words[0], target.program.word(0).unwrap());
         let a = target.program.symbol("a").unwrap().address as usize / 4;
         assert!(words[a..a + 64].iter().any(|&word| word != 0));
-        assert_ne!(words, memory(&target, &Shape::default(), 2).unwrap());
+        assert_ne!(words, start(&target, &Shape::default(), 2).unwrap().words);
     }
 
     #[test]

@@ -52,6 +52,7 @@ mod trace;
 mod tune;
 mod viewers;
 
+use crate::output::tell;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use heddle_simt::divergence::Mechanism;
@@ -114,10 +115,10 @@ pub fn main_with(mechanisms: &[&'static dyn Mechanism]) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message").replace('\n', " ");
         let place = panic.location().map_or_else(String::new, |place| format!(" ({place})"));
-        eprintln!("error: a defect of heddle itself: {message}{place}");
+        tell(&format!("error: a defect of heddle itself: {message}{place}\n"));
     }));
     if let Err(error) = mechanisms::add(mechanisms) {
-        eprintln!("error: {error}");
+        tell(&format!("error: {error}\n"));
         return ExitCode::from(2);
     }
     let cli = match Cli::try_parse() {
@@ -154,9 +155,9 @@ pub fn main_with(mechanisms: &[&'static dyn Mechanism]) -> ExitCode {
         Err(error) => {
             let message = format!("{error:#}");
             if is_commit_mismatch(&error) {
-                eprintln!("error: {message}");
+                tell(&format!("error: {message}\n"));
             } else {
-                eprintln!("error: {}", one_line(&message));
+                tell(&format!("error: {}\n", one_line(&message)));
             }
             interrupt::exit_code(&error)
         }
@@ -170,7 +171,7 @@ fn usage(error: &clap::Error) -> ExitCode {
         let _ = error.print();
         return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
     }
-    eprintln!("error: {}; try --help", usage_line(error));
+    tell(&format!("error: {}; try --help\n", usage_line(error)));
     ExitCode::from(2)
 }
 

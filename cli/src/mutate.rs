@@ -89,8 +89,8 @@ pub struct Mutate {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Write evidence/mutation.md into this folder, too, unless interrupted
-    #[arg(long, value_name = "DIR")]
+    /// Write evidence/mutation.md into this folder, too, unless interrupted; it is of all modules
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["modules", "mutant"])]
     docs: Option<PathBuf>,
 }
 

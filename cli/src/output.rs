@@ -16,6 +16,11 @@ pub fn print(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Writes text to standard error; unlike `eprint!` it does not panic when nobody reads it any more.
+pub fn tell(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// Writes a value as JSON, and the end of the line.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
     print(&format!("{}\n", serde_json::to_string_pretty(value)?))

@@ -7,7 +7,7 @@ use crate::docs::evidence::of_proofs;
 use crate::docs::tree;
 use crate::interrupt::Interrupt;
 use crate::mechanisms::mechanisms;
-use crate::output::{print, print_json};
+use crate::output::{print, print_json, tell};
 use crate::progress::steps;
 use anyhow::{Result, bail};
 use clap::Args;
@@ -135,7 +135,7 @@ impl Prove {
             match result {
                 Ok(proven) => {
                     if let Some(waveform) = proven.verdict.waveform() {
-                        eprintln!("{}: {}; its waveform is {}", proof.name, proven.verdict, waveform.display());
+                        tell(&format!("{}: {}; its waveform is {}\n", proof.name, proven.verdict, waveform.display()));
                     }
                     rows.push(Row::new(proof, Some(&proven)));
                 }

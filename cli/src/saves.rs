@@ -4,7 +4,7 @@
 //! GTKWave translates a value that stands in a table, its filter file; Surfer has no such table that a file can bring
 //! along, and shows pcs as numbers.
 
-use crate::output::ResultFile;
+use crate::output::{ResultFile, tell};
 use anyhow::Result;
 use heddle_sim::directory::{Directory, Entry};
 use heddle_testbench::{Program, disassemble};
@@ -64,7 +64,7 @@ impl Saves {
         let own = wave.with_extension("gtkw");
         let users = std::fs::read(&own).is_ok_and(|text| !text.starts_with(OURS.as_bytes()));
         if users {
-            eprintln!("{} is not of heddle run, and stays as it is", own.display());
+            tell(&format!("{} is not of heddle run, and stays as it is\n", own.display()));
         }
         Ok(Saves {
             wave: wave.to_path_buf(),

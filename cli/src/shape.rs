@@ -254,9 +254,9 @@ impl ShapeArgs {
         &self.given.0
     }
 
-    /// These options, if the command line has any of them.
+    /// These options, if the command line has any of them but the seed, which is no option of the core.
     pub fn asked(&self) -> Option<&ShapeArgs> {
-        (!self.given.0.is_empty()).then_some(self)
+        self.given.0.iter().any(|option| !option.starts_with("--seed=")).then_some(self)
     }
 
     /// These options, and those of a host description where the command line has none.

@@ -56,6 +56,11 @@ impl SizeArgs {
         }
     }
 
+    /// Whether a size is asked for.
+    pub fn is_given(&self) -> bool {
+        self.size.is_some()
+    }
+
     /// Refuses a program that does not fit, and says so if a smaller one would.
     pub fn check(&self, target: &Target, shape: &Shape) -> Result<()> {
         let Err(error) = target.program.check(shape) else { return Ok(()) };

@@ -26,7 +26,7 @@ pub mod table;
 mod work;
 
 use crate::interrupt::Interrupt;
-use crate::output::{ResultFile, print, print_json};
+use crate::output::{ResultFile, print, print_json, tell};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use command::Command;
@@ -162,8 +162,16 @@ impl Sweep {
         store.create()?;
         let done = work(&plan, &jobs, &store, threads, self.again, &interrupt);
         let failed = done.records.iter().flatten().filter(|record| !record.ok).count();
-        if let Some(docs) = self.docs.as_ref().filter(|_| failed == 0 && done.computed == jobs.len()) {
-            page::write(&plan, &done.records, docs)?;
+        let elsewhere = jobs.len() - done.computed;
+        match &self.docs {
+            Some(docs) if failed == 0 && elsewhere == 0 => page::write(&plan, &done.records, docs)?,
+            Some(_) if failed == 0 && done.stopped.is_none() => {
+                tell(&format!(
+                    "no page: {elsewhere} of {} runs are another's: what they took is not known\n",
+                    jobs.len()
+                ));
+            }
+            _ => {}
         }
         if let Some(mut file) = csv {
             file.writer().write_all(&rows::csv(&plan, &done.records)?).context("cannot write the CSV")?;

@@ -13,14 +13,21 @@ use clap::{Args, Parser};
 use heddle_check::synth::fit;
 use heddle_check::synth::tools::YOSYS;
 use heddle_check::synth::{Board, Error, Flat, Row, Session, Synthesis, Timing, median};
+use heddle_hdl::netlist::Module;
 use heddle_simt::Shape;
+use heddle_simt::host::Identity;
+use heddle_simt::hosted::over_uart;
 use heddle_simt::system::system;
 use progress::Progress;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 pub use tables::boards;
 use tables::{modules_table, paths, table};
+
+/// What the host tells, and cycles of a bit on the UART's pins, where a module of them is built alone: some board's.
+const ON_A_BOARD: (Identity, u32) = (Identity { clock_khz: 50_000 }, 434);
 
 /// Build the core for an FPGA, with Yosys and nextpnr: its cells, and its clock, or a bitstream.
 ///
@@ -44,8 +51,8 @@ use tables::{modules_table, paths, table};
   heddle synth --board colorlight-i5 --seeds 3 --json        another board; the clock is the median of three
   heddle synth --modules --divergence arbiter                the cells of each module
   heddle synth --module path_table --path                    a module alone, and the path that limits its clock
-  heddle synth --board colorlight-i5 --bitstream build/      for the board, at the highest clock; then docs/reference/boards/
-  heddle synth --board ulx3s-85f --bitstream build/ --clock 40 --lanes 4 --warps 4 --memory 64K --program 16K
+  heddle synth --board colorlight-i5 --bitstream board/      for the board, at the highest clock; then docs/reference/boards/
+  heddle synth --board ulx3s-85f --bitstream board/ --clock 40 --lanes 4 --warps 4 --memory 64K --program 16K
   heddle synth --core '--lanes 4 --warps 4 --memory 64K' --core '--lanes 2 --warps 8 --memory 64K'
   heddle synth --modules --metrics --lanes 4 --warps 4       what its counters take: the row `metrics`
   heddle synth --list                                        the boards",
@@ -67,7 +74,7 @@ pub struct Synth {
     /// Instead, the cells of each module of the core, without main and instruction memory
     #[arg(long, conflicts_with_all = ["seeds", "clock", "bitstream"])]
     modules: bool,
-    /// Instead of the core, one module of it alone, by its name in --modules, between registers: in far less time than a
+    /// Instead of the core, one module of it or of its host alone, by its name in --modules, between registers: in far less time than a
     /// core takes, which path limits it. What the rest of the core fixes, shares or leaves unread is not seen
     #[arg(long, value_name = "NAME", conflicts_with_all = ["modules", "bitstream"])]
     module: Option<String>,
@@ -215,14 +222,18 @@ impl Synth {
     fn synthesis<'a>(&self, shape: &Shape, session: Session<'a>) -> Result<Synthesis<'a>> {
         let top = system(shape).check()?.netlist;
         let Some(name) = &self.module else { return Ok(Synthesis::new(self.board, &top, session)) };
-        let modules = top.modules();
-        let found = modules.iter().find(|module| module.name == *name);
-        let module = found.with_context(|| {
+        let find = |top: &Arc<Module>| top.modules().into_iter().find(|module| module.name == *name);
+        if let Some(module) = find(&top) {
+            return Ok(Synthesis::of_module(self.board, &top, &module, session));
+        }
+        let top = over_uart(shape, ON_A_BOARD.0, ON_A_BOARD.1).check()?.netlist;
+        let module = find(&top).with_context(|| {
+            let modules = top.modules();
             let names: BTreeSet<&str> = modules.iter().map(|module| module.name.as_str()).collect();
             let names = names.into_iter().collect::<Vec<_>>().join(", ");
             format!("--module {name}: {} has no such module; it has {names}", shape.options())
         })?;
-        Ok(Synthesis::of_module(self.board, &top, module, session))
+        Ok(Synthesis::of_module(self.board, &top, &module, session))
     }
 
     /// Appends what is found about one core, as far as it comes.
@@ -370,8 +381,11 @@ mod tests {
             "LUTs in core LUT4 carry FF distributed RAM block RAM multipliers MHz critical path"
         );
         assert_eq!(words[1][4..], [&cells[..], &["<43.5", "core.cct", "->", "core.pc"]].concat());
-        assert_eq!(words[2][2..], [&cells[..], &["does", "not", "fit"]].concat());
-        assert_eq!(words[3], [&cells[..], &["does", "not", "fit"]].concat());
+        assert_eq!(
+            words[2][2..],
+            [&cells[..], &["does", "not", "fit:", "5392", "ICESTORM_LC", "wanted,", "5280", "there"]].concat()
+        );
+        assert_eq!(words[3], [&cells[..], &["does", "not", "fit:", "1", "LUT", "wanted"]].concat());
         assert_eq!(rows[0].seeds, [50.0, 43.5, 40.0]);
         let ends = |line: &str, text: &str| line.find(text).map(|at| at + text.len());
         let lines: Vec<&str> = text.lines().collect();

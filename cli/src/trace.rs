@@ -1,6 +1,7 @@
 //! `heddle run --trace`: every instruction, on standard output.
 
 use crate::interrupt::Interrupt;
+use crate::output::tell;
 use bitvec::slice::BitSlice;
 use heddle_testbench::machine::{Progress, TraceLine, Watch};
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
@@ -11,25 +12,28 @@ pub struct Trace {
     out: BufWriter<Stdout>,
     lanes: u32,
     interrupt: Interrupt,
+    /// Nothing can be written any more: the run ends.
+    closed: bool,
 }
 
 impl Trace {
     pub fn new(lanes: u32, interrupt: &Interrupt) -> Trace {
-        let mut trace = Trace { out: BufWriter::new(io::stdout()), lanes, interrupt: interrupt.clone() };
+        let mut trace = Trace { out: BufWriter::new(io::stdout()), lanes, interrupt: interrupt.clone(), closed: false };
         let mask = lanes as usize;
         trace.write(format_args!("{:>9}  {:>4}  {:<10}  {:<mask$}  instruction\n", "cycle", "warp", "pc", "mask"));
         trace
     }
 
-    /// Whoever reads may have seen enough: then there is nothing left to do.
     fn write(&mut self, line: std::fmt::Arguments) {
-        match self.out.write_fmt(line) {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
-            Err(error) => {
-                eprintln!("error: cannot write the trace: {error}");
-                std::process::exit(1)
+        if self.closed {
+            return;
+        }
+        if let Err(error) = self.out.write_fmt(line) {
+            // Nobody reads any more, who may have seen enough.
+            if error.kind() != ErrorKind::BrokenPipe {
+                tell(&format!("error: cannot write the trace: {error}\n"));
             }
-            Ok(()) => {}
+            self.closed = true;
         }
     }
 }
@@ -47,16 +51,14 @@ impl Watch for Trace {
     }
 
     fn progress(&mut self, _: Progress) -> ControlFlow<()> {
-        self.interrupt.poll()
+        if self.closed { ControlFlow::Break(()) } else { self.interrupt.poll() }
     }
 }
 
 impl Drop for Trace {
     fn drop(&mut self) {
-        self.write(format_args!(""));
-        if self.out.flush().is_err() {
-            std::process::exit(0);
-        }
+        // Where it fails, what is printed next does.
+        let _ = self.out.flush();
     }
 }
 

@@ -19,7 +19,8 @@ pub(crate) fn in_file<'m>(memory: &'m Memory, options: &Options) -> Option<&'m [
 
 /// The file of a memory's contents.
 pub(crate) fn image_file(module: &str, memory: &str) -> String {
-    format!("{module}_{memory}.hex")
+    // No name has a dot, so no two are the same.
+    format!("{module}.{memory}.hex")
 }
 
 /// Declares the array, and the data of its reads.

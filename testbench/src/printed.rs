@@ -16,7 +16,7 @@ const BUFFER: &str = "heddle_printed";
 const HEAD: usize = 2;
 const RECORD: usize = 3;
 
-/// Bytes of a text that are shown.
+/// Bytes of a text that are shown; the width of a conversion, too, is at most that.
 const MOST_TEXT: usize = 4096;
 
 /// What a thread printed by one call.
@@ -164,6 +164,11 @@ fn converted(device: &mut dyn Device, whole: &str, arguments: &mut impl Iterator
     let widths: Vec<i32> =
         flags.matches('*').map(|_| arguments.next().map(|word| word as i32)).collect::<Option<_>>()?;
     let word = arguments.next()?;
+    let written = flags.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let mut wide = written.map(|digits| digits.parse::<usize>().map_or(true, |digits| digits > MOST_TEXT));
+    if wide.any(|wide| wide) || widths.iter().any(|width| width.unsigned_abs() as usize > MOST_TEXT) {
+        return None;
+    }
     let value: Box<dyn Printf> = match (kind, size) {
         ('d' | 'i', "hh") => Box::new(i32::from(word as i8)),
         ('d' | 'i', "h") => Box::new(i32::from(word as i16)),

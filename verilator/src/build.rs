@@ -49,6 +49,13 @@ impl Optimise {
             Optimise::O3Native => &["-O3", "-march=native"],
         }
     }
+
+    /// What the code is only for: of machines that differ, the compiler's macros do.
+    fn machine(self) -> Option<Vec<u8>> {
+        let mut macros = Command::new("g++");
+        macros.args(self.flags()).args(["-dM", "-E", "-x", "c++", "/dev/null"]);
+        (self == Optimise::O3Native).then(|| macros.output().map(|output| output.stdout).unwrap_or_default())
+    }
 }
 
 /// Some Verilog, and how a model of it is built.
@@ -161,6 +168,7 @@ impl Verilog {
         let mut hasher = DefaultHasher::new();
         (&self.sources, &self.visible, &self.arguments, &self.cpp, &self.clock).hash(&mut hasher);
         (&self.top, self.optimise, self.waves, shim::TEMPLATE, &tool.version).hash(&mut hasher);
+        self.optimise.machine().hash(&mut hasher);
         let key = format!("{}-{:016x}", self.top, hasher.finish());
         let cache = cache();
         let library = cache.join(format!("{key}.so"));
@@ -300,11 +308,12 @@ fn first_message(error: BuildError) -> BuildError {
 /// Where models (and tools) are kept: `HEDDLE_CACHE`, else `heddle` in the user's cache folder, else in the folder for
 /// temporary files.
 pub fn cache() -> PathBuf {
-    if let Some(folder) = std::env::var_os("HEDDLE_CACHE") {
-        return folder.into();
+    let named = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = named("HEDDLE_CACHE") {
+        return folder;
     }
-    let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
+    let user = named("XDG_CACHE_HOME");
+    let home = || named("HOME").map(|home| home.join(".cache"));
     user.or_else(home).unwrap_or_else(std::env::temp_dir).join("heddle")
 }
 

@@ -6,7 +6,7 @@
 use super::boards::Board;
 use super::netlist::Flat;
 use super::pll::Step;
-use super::run::{Error, PASSES, REST, Session, Workplace, at, full, read, telling, unreadable, without_core};
+use super::run::{CELLS, Error, REPORT, REST, Session, Workplace, at, mhz, read, telling, unreadable, without_core};
 use super::timing::Timing;
 use super::tools::YOSYS;
 use super::top::{self, Constraints};
@@ -57,9 +57,6 @@ struct Design {
     verilog: String,
     divisor: u32,
 }
-
-const CELLS: &str = "cells.json";
-const REPORT: &str = "report.json";
 
 /// Builds a core of this shape for a board, with this clock in kHz or the highest there is. Of a step, as many
 /// placements are tried as `seeds` says.
@@ -172,11 +169,8 @@ impl<'a> Build<'a> {
         let (family, session) = (self.board.family, self.session);
         let files = [("heddle.v", &self.design.verilog), ("board.v", &self.top), (self.pins_name(), &self.pins)];
         let work = Workplace::new(&files.map(|(name, text)| (name, text.as_str())))?;
-        let mut yosys = YOSYS.program("python", &session)?;
-        (session.says)(&format!("synthesis, {}", mhz(self.design.step.khz)));
-        yosys.current_dir(work.path()).args(["-c", PASSES]).args(self.mapping());
-        let ended = session.run(&mut yosys, &work.path().join("yosys.log"))?;
-        ended.map_err(|printed| Error::Failed(YOSYS.title(), telling(&printed)))?;
+        let what = format!("synthesis, {} MHz", mhz(self.design.step.khz));
+        session.yosys(&what, work.path(), &self.mapping())?;
         let prefix = format!("{}.system.heddle.", top::INSTANCE);
         let (netlist, rest) = (read(&work.path().join(CELLS))?, read(&work.path().join(REST))?);
         let flat = netlist.flat(family, top::TOP, &prefix, Some(&rest)).map_err(unreadable(&YOSYS.title()))?;
@@ -198,16 +192,9 @@ impl<'a> Build<'a> {
         if let Some(over) = flat.over(board) {
             return Err(Error::Full(over));
         }
-        let mut nextpnr = family.nextpnr.program(family.nextpnr.name, &session)?;
-        (session.says)(&format!("place and route, {}, seed {seed}", mhz(self.design.step.khz)));
-        nextpnr.current_dir(work.path()).args(board.nextpnr).args(family.place).args(options.split(' '));
-        let ended = session.run(&mut nextpnr, &work.path().join("nextpnr.log"))?;
-        ended.map_err(|printed| match full(&printed) {
-            Some(over) => Error::Full(over),
-            None => Error::Failed(family.nextpnr.title(), telling(&printed)),
-        })?;
-        let report = work.path().join(REPORT);
-        let report = fs::read(&report).map_err(at(&report))?;
+        let arguments = [board.nextpnr, family.place, &options.split(' ').collect::<Vec<_>>()];
+        let what = format!("place and route, {} MHz, seed {seed}", mhz(self.design.step.khz));
+        let report = session.nextpnr(family, &what, work.path(), &arguments)?;
         let (reached, timing) = Timing::read_exactly(&report).map_err(unreadable(&family.nextpnr.title()))?;
         let mut found = Placed { mhz: reached, timing, bits: None };
         if khz(reached) >= self.design.step.khz {
@@ -247,8 +234,4 @@ impl<'a> Build<'a> {
             Constraints::Cst => "pins.cst",
         }
     }
-}
-
-fn mhz(khz: u32) -> String {
-    format!("{} MHz", f64::from(khz) / 1000.0)
 }

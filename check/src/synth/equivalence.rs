@@ -30,7 +30,7 @@ impl Synthesis<'_> {
         let kept = Kept::of("synthesis", "equivalence", (&self.verilog, mapped, &steps, YOSYS.title()));
         self.session.kept(&kept, || {
             let work = Workplace::new(&[("heddle.v", &self.verilog), (MAPPED, mapped)])?;
-            self.yosys(work.path(), &steps)?;
+            self.session.yosys("synthesis", work.path(), &steps)?;
             let log = work.path().join("yosys.log");
             let printed = fs::read_to_string(&log).map_err(at(&log))?;
             let unreadable = || Error::Unreadable(YOSYS.title(), "it does not tell what is proven".into());

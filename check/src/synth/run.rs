@@ -1,6 +1,7 @@
 //! Synthesis, and place and route, of one core. What was found before is not looked for again.
 
 use super::boards::Board;
+use super::family::Family;
 use super::harness::{self, harness};
 use super::netlist::{Flat, Netlist, Row};
 use super::timing::Timing;
@@ -51,7 +52,7 @@ pub enum Error {
     File(PathBuf, io::Error),
 }
 
-fn mhz(khz: u32) -> f64 {
+pub(super) fn mhz(khz: u32) -> f64 {
     f64::from(khz) / 1000.0
 }
 
@@ -91,6 +92,35 @@ impl Session<'_> {
         }
         let printed = fs::read(log).map_err(at(log))?;
         Ok(Err(String::from_utf8_lossy(&printed).into_owned()))
+    }
+
+    /// Runs Yosys' steps in a folder, and says what that is.
+    pub(super) fn yosys(&self, what: &str, work: &Path, steps: &[String]) -> Result<(), Error> {
+        let mut command = YOSYS.program("python", self)?;
+        (self.says)(what);
+        command.current_dir(work).args(["-c", PASSES]).args(steps);
+        let ended = self.run(&mut command, &work.join("yosys.log"))?;
+        ended.map_err(|printed| Error::Failed(YOSYS.title(), telling(&printed)))
+    }
+
+    /// Runs a family's place and route in a folder, and says what that is; the report, which the arguments ask for.
+    pub(super) fn nextpnr(
+        &self,
+        family: &Family,
+        what: &str,
+        work: &Path,
+        arguments: &[&[&str]],
+    ) -> Result<Vec<u8>, Error> {
+        let mut command = family.nextpnr.program(family.nextpnr.name, self)?;
+        (self.says)(what);
+        command.current_dir(work).args(arguments.concat());
+        let ended = self.run(&mut command, &work.join("nextpnr.log"))?;
+        ended.map_err(|printed| match full(&printed) {
+            Some(over) => Error::Full(over),
+            None => Error::Failed(family.nextpnr.title(), telling(&printed)),
+        })?;
+        let report = work.join(REPORT);
+        fs::read(&report).map_err(at(&report))
     }
 
     pub(super) fn kept<T: serde::Serialize + serde::de::DeserializeOwned>(
@@ -139,7 +169,7 @@ impl Workplace {
 }
 
 /// Runs the passes that are its arguments.
-pub(super) const PASSES: &str = "
+const PASSES: &str = "
 import sys
 from pyosys import libyosys
 design = libyosys.Design()
@@ -149,11 +179,11 @@ for step in sys.argv[1:]:
 
 /// The name of the whole.
 const TOP_OF_ALL: &str = "heddle";
-const CELLS: &str = "cells.json";
+pub(super) const CELLS: &str = "cells.json";
 /// The cells of what is around the core.
 pub(super) const REST: &str = "rest.json";
 const NETLIST: &str = "netlist.json";
-const REPORT: &str = "report.json";
+pub(super) const REPORT: &str = "report.json";
 
 /// The same lines without comments: they say where in the Rust a line is from, and what is kept of a core would be lost
 /// with any edit of its file.
@@ -197,7 +227,7 @@ impl<'a> Synthesis<'a> {
         let kept = Kept::of("synthesis", "modules", (&self.verilog, &mapping, YOSYS.title(), family.counted));
         self.session.kept(&kept, || {
             let work = Workplace::new(&[("heddle.v", &self.verilog)])?;
-            self.yosys(work.path(), &mapping)?;
+            self.session.yosys("synthesis", work.path(), &mapping)?;
             let netlist = read(&work.path().join(CELLS))?;
             netlist.rows(family, "core").map_err(unreadable(&YOSYS.title()))
         })
@@ -215,17 +245,9 @@ impl<'a> Synthesis<'a> {
         let session = self.session;
         session.kept(&kept, || {
             let work = self.netlist()?;
-            let mut command = family.nextpnr.program(family.nextpnr.name, &session)?;
-            (session.says)(&format!("place and route, seed {seed}"));
-            command.current_dir(&work).args(*device).args(options.split(' '));
-            let ended = session.run(&mut command, &work.join("nextpnr.log"))?;
-            ended.map_err(|printed| match full(&printed) {
-                Some(over) => Error::Full(over),
-                None => Error::Failed(family.nextpnr.title(), telling(&printed)),
-            })?;
-            let report = work.join(REPORT);
-            let text = fs::read(&report).map_err(at(&report))?;
-            Timing::read(&text).map_err(unreadable(&family.nextpnr.title()))
+            let arguments = [*device, &options.split(' ').collect::<Vec<_>>()];
+            let report = session.nextpnr(family, &format!("place and route, seed {seed}"), &work, &arguments)?;
+            Timing::read(&report).map_err(unreadable(&family.nextpnr.title()))
         })
     }
 
@@ -272,16 +294,8 @@ impl<'a> Synthesis<'a> {
         let files =
             [("heddle.v", self.verilog.as_str()), ("harness.v", self.harness.as_str()), ("pins.cst", self.board.pins)];
         let work = Workplace::new(&files)?;
-        self.yosys(work.path(), &[self.around(), self.mapping(), self.joining()].concat())?;
+        self.session.yosys("synthesis", work.path(), &[self.around(), self.mapping(), self.joining()].concat())?;
         Ok(self.work.insert(work).path().to_path_buf())
-    }
-
-    pub(super) fn yosys(&self, work: &Path, steps: &[String]) -> Result<(), Error> {
-        let mut command = YOSYS.program("python", &self.session)?;
-        (self.session.says)("synthesis");
-        command.current_dir(work).args(["-c", PASSES]).args(steps);
-        let ended = self.session.run(&mut command, &work.join("yosys.log"))?;
-        ended.map_err(|printed| Error::Failed(YOSYS.title(), telling(&printed)))
     }
 }
 

@@ -74,7 +74,7 @@ impl Synthesis<'_> {
         let kept = Kept::of("synthesis", "netlist", (&self.verilog, &steps, YOSYS.title()));
         self.session.kept(&kept, || {
             let work = Workplace::new(&[("heddle.v", &self.verilog)])?;
-            self.yosys(work.path(), &steps)?;
+            self.session.yosys("synthesis", work.path(), &steps)?;
             let file = work.path().join(FILE);
             fs::read_to_string(&file).map_err(at(&file))
         })

@@ -94,13 +94,19 @@ fn reason(printed: &str) -> String {
 /// Waits until nobody else installs.
 fn lock(path: &Path, session: &Session) -> Result<File, Error> {
     let file = File::options().create(true).truncate(false).write(true).open(path).map_err(at(path))?;
-    (session.says)("waiting for another installation");
+    let mut told = false;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::Error(error)) => return Err(at(path)(error)),
             Err(TryLockError::WouldBlock) if (session.stop)() => return Err(Error::Interrupted),
-            Err(TryLockError::WouldBlock) => sleep(MOMENT),
+            Err(TryLockError::WouldBlock) => {
+                if !told {
+                    (session.says)("waiting for another installation");
+                }
+                told = true;
+                sleep(MOMENT);
+            }
         }
     }
 }

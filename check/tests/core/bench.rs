@@ -48,6 +48,7 @@ pub struct Core {
     /// Cycle, warp, lanes, of threads that ended.
     pub exits: Vec<(u64, u64, u64)>,
     check: CommitCheck,
+    seed: u64,
 }
 
 /// Small memories, so that a core starts fast.
@@ -85,7 +86,7 @@ impl Core {
         });
         t.reset();
         let check = CommitCheck::new(t.simulation().directory(), &program.program(), s).unwrap();
-        let mut core = Core { t, s: s.clone(), issues: vec![], updates: vec![], exits: vec![], check };
+        let mut core = Core { t, s: s.clone(), issues: vec![], updates: vec![], exits: vec![], check, seed };
         // Memory starts with random words.
         for address in (0..s.memory).step_by(4) {
             let word = core.word(address);
@@ -142,12 +143,12 @@ impl Core {
         let lanes = self.s.lanes;
         let engine = self.t.simulation().engine();
         let checked = match fault {
-            None => self.check.end(engine, 1),
+            None => self.check.end(engine, self.seed),
             Some(f) => {
                 let threads =
                     (0..lanes).filter(|lane| f.lanes >> lane & 1 == 1).map(|lane| f.warp as u32 * lanes + lane);
                 let address = f.cause.has_address().then_some(f.address);
-                self.check.fault(engine, 1, Some(f.cause), 4 * f.pc as u32, address, threads)
+                self.check.fault(engine, self.seed, Some(f.cause), 4 * f.pc as u32, address, threads)
             }
         };
         checked.unwrap_or_else(|mismatch| panic!("{mismatch}"));
@@ -156,7 +157,7 @@ impl Core {
     /// One cycle, and what comes out in it.
     pub fn cycle(&mut self) -> SystemOut<Bits> {
         let out = self.t.peek();
-        self.check.cycle(self.t.simulation().engine(), 1).unwrap_or_else(|mismatch| panic!("{mismatch}"));
+        self.check.cycle(self.t.simulation().engine(), self.seed).unwrap_or_else(|mismatch| panic!("{mismatch}"));
         let cycle = self.t.cycle();
         let probe = |t: &mut Sim<_, _>, name: &str| t.probe(name).low_u64();
         if probe(&mut self.t, "core.issue_valid") == 1 {

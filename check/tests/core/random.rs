@@ -16,6 +16,7 @@ use heddle_testbench::iss::atomic;
 struct Bare<'a> {
     t: &'a mut Sim<CoreIn<Width>, CoreOut<Signal>>,
     s: Shape,
+    seed: u64,
     program: Vec<u32>,
     memory: Vec<u8>,
     r: fastrand::Rng,
@@ -83,11 +84,11 @@ impl Bare<'_> {
             };
             self.t.poke(inputs.clone());
             let out = self.t.peek();
-            self.check.cycle(self.t.simulation().engine(), 1).unwrap_or_else(|mismatch| panic!("{mismatch}"));
+            self.check.cycle(self.t.simulation().engine(), self.seed).unwrap_or_else(|mismatch| panic!("{mismatch}"));
             assert_eq!(out.fault.valid, 0, "cause {} at {}", out.fault.cause, out.fault.pc);
             started += u32::from(starts && out.start_ready == 1);
             if started == self.s.warps && out.idle == 1 && cycle > 2 * self.s.warps {
-                let ended = self.check.end(self.t.simulation().engine(), 1);
+                let ended = self.check.end(self.t.simulation().engine(), self.seed);
                 return ended.unwrap_or_else(|mismatch| panic!("{mismatch}"));
             }
             if out.response_ready == 1 {
@@ -141,7 +142,7 @@ fn check(s: &Shape, programs: u64) {
         let memory = program.memory_image(s).unwrap();
         let (program, eager) = (asm.words(), r.u8(1..=8));
         let mut bare =
-            Bare { t: &mut t, s: s.clone(), program, memory, check, eager, r, under_way: vec![], offered: None };
+            Bare { t: &mut t, s: s.clone(), seed, program, memory, check, eager, r, under_way: vec![], offered: None };
         bare.run();
         assert!(bare.memory == bare.check.iss().memory(), "memory differs, seed {seed}");
     }

@@ -16,6 +16,7 @@ int main(void) {
     printf("%x %X %#x %o %c %hhu %hd %lu %.3s %*d %p %% 100%", 0xbeefu, 0xbeefu, thread, 8u, 'a' + thread, 0x1ffu, 0x18000, 7ul, name, 4, thread,
            (void *)0x40);
     printf("no arguments");
+    printf("%2000000000d %*d %u", 1, -2000000000, 2, 3);
     printf("two\nlines %f\n", thread);
   }
   return 0;

@@ -25,6 +25,8 @@ fn expected(block: u32, thread: u32) -> Vec<Print> {
             vec![
                 format!("beef BEEF {hex} 10 {letter} 255 -32768 7 thr {t:4} 0x40 % 100%"),
                 "no arguments".into(),
+                // Wider than any text: as it stands, and what follows has its own argument.
+                "%2000000000d %*d 3".into(),
                 "two\nlines %f".into(),
             ]
         }

@@ -1,5 +1,6 @@
 //! The bytes from and to gdb: a connection of TCP, or standard input and output.
 
+use crate::output::tell;
 use anyhow::{Context, Result};
 use gdbstub::conn::{Connection, ConnectionExt};
 use std::collections::VecDeque;
@@ -39,7 +40,7 @@ impl Waiting {
         let cannot = "gdb cannot connect";
         match self {
             Waiting::Port { listener, what } => {
-                eprintln!("{what} waits for gdb: target remote {}", listener.local_addr().context(cannot)?);
+                tell(&format!("{what} waits for gdb: target remote {}\n", listener.local_addr().context(cannot)?));
                 let (stream, _) = listener.accept().context(cannot)?;
                 stream.set_nodelay(true).context(cannot)?;
                 let from = stream.try_clone().context(cannot)?;

@@ -16,7 +16,7 @@ pub mod results;
 
 use crate::docs::tree;
 use crate::interrupt::Interrupt;
-use crate::output::print;
+use crate::output::{print, tell};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use cores::{Core, Key, Of};
@@ -128,7 +128,7 @@ impl Area {
         }
         let missing = wanted.iter().filter(|key| !is_known(&results, key, &now)).count();
         if missing > 0 {
-            eprintln!("{missing} of {all} measurements are still missing");
+            tell(&format!("{missing} of {all} measurements are still missing\n"));
         }
         match &self.docs {
             _ if self.json => print(&results.text()?)?,

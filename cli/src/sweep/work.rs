@@ -8,6 +8,7 @@ use super::store::{Record, SCHEMA, Store};
 use crate::interrupt::{Interrupt, is_interruption};
 use anyhow::{Error, Result};
 use heddle_hdl::netlist::Module;
+use heddle_testbench::compile::quoted;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value as Json;
 use std::collections::VecDeque;
@@ -190,12 +191,8 @@ fn line(plan: &Plan, at: usize) -> String {
     let job = &plan.jobs[at];
     let seed = job.draw.map(|draw| format!("--seed={draw}"));
     let words = plan.combinations[job.combination].words.iter().cloned().chain(seed);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=,./:".contains(c);
-    let quoted = words.map(|word| match word.chars().all(is_plain) {
-        true => word,
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    });
-    ["heddle".to_string(), plan.command.name().into()].into_iter().chain(quoted).collect::<Vec<_>>().join(" ")
+    let words = words.map(|word| quoted(&word));
+    ["heddle".to_string(), plan.command.name().into()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 fn json(value: &Value) -> Json {

@@ -53,7 +53,7 @@ pub fn table(rows: &[Built]) -> String {
         let bound = if row.fmax_is_bound { "<" } else { "" };
         let mhz = row.fmax_mhz.map_or_else(String::new, |mhz| format!("{bound}{mhz:.1}"));
         let path = match &row.critical_path[..] {
-            _ if !row.fits => "does not fit".to_string(),
+            _ if !row.fits => row.over.iter().map(|over| format!("does not fit: {over}")).collect(),
             [first, .., last] => format!("{first} -> {last}"),
             other => other.concat(),
         };

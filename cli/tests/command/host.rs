@@ -4,10 +4,13 @@ use crate::common::*;
 use heddle_simt::Shape;
 use heddle_simt::host::protocol::{Decoder, REPLY, encode, feature};
 use heddle_simt::host::{Identity, identify};
+use heddle_testbench::remote::line::Line;
+use heddle_testbench::remote::port::Port;
 use heddle_testbench::remote::terminal::Terminal;
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::iter;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::sync::Arc;
@@ -214,6 +217,29 @@ fn ports_are_busy_and_boards_are_unplugged() {
     assert!(place.bad(&board.host("if_else")).starts_with(&format!("there is no port {}", board.port)));
 }
 
+/// A line that damages bytes both ways, in the middle of a run, too: requests are made again, and the results are right.
+#[test]
+fn a_noisy_line_costs_time_and_no_result() {
+    let place = Place::new();
+    let board = Simulated::small(&place);
+    let mut port = Port::open(Path::new(&board.port), 115_200).unwrap();
+    // So seldom that the same request is not hit each time.
+    let mut passed = 0_u32;
+    let mut damage = move |byte: u8| {
+        passed += 1;
+        if passed.is_multiple_of(701) { byte ^ 1 << (passed % 8) } else { byte }
+    };
+    let noisy = Stranger::new(move |bytes| {
+        let sent: Vec<u8> = bytes.iter().map(|&byte| damage(byte)).collect();
+        port.send(&sent).unwrap();
+        let come = iter::from_fn(|| port.receive(Duration::ZERO).unwrap());
+        come.map(&mut damage).collect()
+    });
+    let report = json(&place.run(&format!("host --port {} bitonic_large --json", noisy.port)));
+    assert_eq!((&report["ok"], &report["checked"]), (&true.into(), &4096.into()), "{report}");
+    assert!(report["retries"].as_u64().unwrap() > 20, "{report}");
+}
+
 /// The other end of a port, which answers what the function says to the bytes that come.
 struct Stranger {
     port: String,
@@ -300,6 +326,16 @@ fn questions_that_are_wrong() {
     assert!(place.bad("host --port none nquens").contains("did you mean `nqueens`"));
     assert!(place.bad("host --port none nqueens --set n=1").starts_with("--set is for ELF files"));
     assert!(place.bad("host --port none nqueens --image a.png").starts_with("--image is for mandelbrot"));
+    for (options, named) in [
+        ("--show a", "--show"),
+        ("--set a=1", "--set"),
+        ("--image a.png", "--image"),
+        ("--size small", "--size"),
+        ("--blocks 3", "--blocks or --block-threads"),
+    ] {
+        let error = place.bad(&format!("host --port none {options}"));
+        assert_eq!(error, format!("{named} is for a program: name one to run"));
+    }
     assert!(place.bad("host --port none --timeout 0").contains("wanted is a number of seconds"));
     assert!(place.bad("board").contains("NAME"));
     assert!(place.bad("board icebreaker").contains("--pty"));

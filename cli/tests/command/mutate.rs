@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -79,13 +80,16 @@ fn examples_of_the_help_name_what_is_there() {
 /// Ctrl-C at a terminal, which the block tests get too: while they are looked for, and while they run on a mutant.
 #[test]
 fn an_interruption_leaves_no_page() {
-    let survey = "echo 'HEDDLE_MUTANT: t has cct' >&2; exit 0";
-    for (surveyed, reported) in [("true", false), (survey, true)] {
+    let list = Place::new().good("mutate --list --lanes 4 --warps 2");
+    let modules: BTreeSet<&str> = list.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
+    let has: String = modules.iter().map(|module| format!("echo 'HEDDLE_MUTANT: t has {module}' >&2; ")).collect();
+    let survey = format!("{has}exit 0");
+    for (surveyed, reported) in [("true", false), (survey.as_str(), true)] {
         let place = Place::new();
         let tests = format!("#!/bin/sh\n[ \"$HEDDLE_MUTANT\" != '?' ] || {{ {surveyed}; }}\n>begun\nexec sleep 60\n");
         place.file("tests", tests.as_bytes());
         fs::set_permissions(place.path().join("tests"), fs::Permissions::from_mode(0o755)).unwrap();
-        let arguments = "mutate --tests ./tests --mutant cct:scan:no_reset --lanes 4 --warps 2 --docs .";
+        let arguments = "mutate --tests ./tests --lanes 4 --warps 2 --docs .";
         let mut command = place.command(arguments);
         let mut child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         while !place.path().join("begun").exists() {

@@ -142,13 +142,19 @@ fn a_timeline_shows_which_threads_ran_together() {
 #[test]
 fn a_reader_that_leaves_early_is_no_failure() {
     let place = Place::new();
-    let mut command = place.command(&format!("run gcd {SMALL} --trace"));
+    let files = "--wave w.fst --timeline t.svg --profile p.json";
+    let mut command = place.command(&format!("run gcd {SMALL} --trace {files}"));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(output.stderr.is_empty(), "{output:?}");
+    assert!(
+        place.names().iter().all(|name| !name.contains("heddle") && !name.ends_with("partial")),
+        "{:?}",
+        place.names()
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ struct Tools(Place);
 
 const CELLS: &str = r#"{"modules": {"heddle": {"cells": {"core.a_LUT4_Z": {"type": "LUT4"}, "b_CCU2C_S0": {"type": "CCU2C"}}},
                                     "core": {"cells": {"a": {"type": "alu"}, "b": {"type": "alu"}}},
-                                    "alu": {"cells": {"x": {"type": "LUT4"}}},
+                                    "alu": {"cells": {"x": {"type": "LUT4"}}}, "host": {"cells": {}},
                                     "board": {"cells": {"top.system.heddle.core.a_LUT4_Z": {"type": "LUT4"}, "rst_LUT4_Z": {"type": "LUT4"},
                                                         "top.system.heddle.instructions.0.0": {"type": "DP16KD"}}}}}"#;
 const REPORT: &str = r#"{"fmax": {"clk": {"achieved": 4SEED.5}}, "critical_paths": [{"from": "posedge clk", "to": "posedge clk", "path": [
@@ -212,6 +212,8 @@ fn a_module_alone_has_cells_clock_and_path() {
     let error = tools.bad("--module alus");
     assert!(error.contains("--module alus: --lanes 1 --warps 1"), "{error}");
     assert!(error.contains("has no such module; it has align, alu, "), "{error}");
+    assert!(error.contains(", host, host_failures, "), "{error}");
+    assert!(tools.good("--module host --seeds 0").contains(", host alone "));
     let error = tools.bad("--path --seeds 0");
     assert_eq!(error, "--path: with --seeds 0 nothing is placed, so there is no path");
 }
@@ -285,7 +287,7 @@ fn shapes_that_do_not_fit() {
     let many: String = (0..209).map(|k| format!(r#""core.r{k}": {{"type": "DP16KD"}}, "#)).collect();
     let cells = CELLS.replacen(r#""core.a_"#, &format!(r#"{many}"core.a_"#), 1);
     tools.install(&YOSYS, "python", MAPS, ("cells", &cells));
-    assert!(tools.good("--seeds 0").contains("does not fit"));
+    assert!(tools.good("--seeds 0").contains("  does not fit: 209 block RAMs wanted, 208 there\n"));
     let output = tools.command("--seeds 2").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stdout).unwrap().contains("does not fit"));

@@ -120,13 +120,26 @@ fn rust_hdl_instantiates_the_core() {
 #[test]
 fn every_listed_file_is_there() {
     let place = Place::new();
-    place.good("gen --lanes 1 --warps 1 --out a/b");
+    place.good("gen vecadd --lanes 2 --warps 1 --out a/b");
     let list = fs::read_to_string(place.path().join("a/b/heddle.f")).unwrap();
+    let launched = list.lines().nth(1).unwrap();
+    assert!(launched.starts_with("// vecadd: entry = 0, program_end = "), "{launched}");
+    assert!(launched.ends_with(", blocks = 1, block_threads = 2"), "{launched}");
     let files: Vec<&str> = list.lines().filter(|line| !line.starts_with("//")).collect();
     assert!(files.len() > 5, "{list}");
     for file in files {
         assert!(place.path().join(file).is_file(), "{file}");
     }
+}
+
+/// The module that the page shows is what is written.
+#[test]
+fn the_page_has_a_module_as_it_is() {
+    let place = Place::new();
+    place.good("gen --lanes 16 --warps 4 --out o");
+    let module = fs::read_to_string(place.path().join("o/writeback_align.v")).unwrap();
+    let page = include_str!("../../../docs/reference/verilog.md");
+    assert!(page.contains(&module), "{module}");
 }
 
 #[test]
@@ -215,6 +228,9 @@ fn bad_folders() {
     let place = Place::new();
     place.file("file", b"");
     assert_eq!(place.bad("gen --out file"), "cannot write folder file: it is there and not a folder");
+    fs::create_dir_all(place.path().join("there/heddle.f")).unwrap();
+    assert_eq!(place.bad("gen --out there"), "cannot write folder there: heddle.f in it is a folder");
+    assert_eq!(fs::read_dir(place.path().join("there")).unwrap().count(), 1, "nothing is half-written");
     assert!(place.bad("gen --out file/x").starts_with("cannot write folder file/x: "));
     assert!(place.bad("gen --out /proc/heddle").starts_with("cannot write folder /proc/heddle: "));
     assert!(place.bad("gen").contains("--out <DIR>"));

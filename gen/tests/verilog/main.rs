@@ -154,8 +154,8 @@ fn long_contents_are_a_file_named_from_the_folder() {
     });
     let options = Options { images: "build".into(), ..Options::default() };
     let files = verilog(&top.check().unwrap().netlist, &options);
-    assert!(files.single().contains("$readmemh(\"build/rom_table_.hex\", table_)"), "{}", files.single());
-    assert_eq!(files.images[0].0, "rom_table_.hex");
+    assert!(files.single().contains("$readmemh(\"build/rom.table_.hex\", table_)"), "{}", files.single());
+    assert_eq!(files.images[0].0, "rom.table_.hex");
     assert_eq!(files.images[0].1.lines().count(), 256);
 }
 

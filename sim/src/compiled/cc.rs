@@ -1,6 +1,7 @@
 //! The system's C compiler: finds it, and keeps what it has compiled in the cache.
 
 use super::vector::Vectors;
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -113,8 +114,7 @@ fn wait(mut child: Child, stop: &AtomicBool) -> Result<bool, CompilerError> {
             Ok(None) if !stop.load(Ordering::Relaxed) => std::thread::sleep(POLL),
             _ => {
                 // With those that it has started; it may just have ended.
-                let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
-                let _ = child.kill();
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                 let _ = child.wait();
                 return Err(CompilerError::Stopped);
             }
@@ -129,7 +129,11 @@ fn put<T>(path: &Path, action: impl FnOnce(&Path) -> io::Result<T>) -> Result<T,
 /// For tests, which need one: the compiler, or a note that they are skipped.
 #[cfg(all(test, feature = "fuzz"))]
 pub(super) fn compiler_or_note() -> Option<&'static Compiler> {
-    Compiler::found().inspect_err(|error| println!("SKIPPED: {error}")).ok()
+    // Of what a test prints itself, nothing is seen if it passes.
+    let skipped = |error: &CompilerError| {
+        let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("SKIPPED: {error}\n"));
+    };
+    Compiler::found().inspect_err(skipped).ok()
 }
 
 #[cfg(all(test, feature = "fuzz"))]

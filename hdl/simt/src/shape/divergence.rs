@@ -125,11 +125,6 @@ impl Order {
     pub fn takes_turns(self) -> bool {
         self == Order::BreadthFirst
     }
-
-    /// Whether paths in the same place come to be side by side, so that they become one without a convergence barrier.
-    pub fn brings_equals_together(self) -> bool {
-        matches!(self, Order::DepthPc | Order::Pc)
-    }
 }
 
 /// Where the warps of a block wait for each other to form new warps. (`thread-block-compaction.txt` §3.1, `capri.txt`

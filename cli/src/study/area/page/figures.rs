@@ -54,6 +54,11 @@ impl<'a> Figures<'a> {
         (self.runs.len() > 1).then(|| [all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max)])
     }
 
+    /// There is one run of place and route and no second: another seed's clock may be another.
+    pub fn is_single(&self) -> bool {
+        self.runs.len() == 1
+    }
+
     /// The median, and the range of several.
     pub fn clock(&self, board: &Board) -> String {
         let Some(mhz) = self.mhz() else { return String::new() };
