@@ -97,7 +97,7 @@ def run(test):
     test.passed, test.failed = (sum(int(result[k]) for result in results) for k in (0, 1))
     if (process.returncode != 0 or not results) and test.failed == 0:
         test.failed = 1
-        test.output += f"\n{test.full_name}: ended with {process.returncode} after {test.wall:.0f} s"
+        test.output += f"\n{test.full_name}: ended with {process.returncode} after {test.wall:.0f} s, and told no failure"
     test.skipped = [line for line in test.output.splitlines() if line.startswith("SKIPPED")]
     return test
 

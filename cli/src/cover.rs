@@ -56,6 +56,9 @@ pub struct CoverArgs {
 
 impl CoverArgs {
     pub fn run(self) -> Result<()> {
+        if self.docs.is_some() && self.shape.asked().is_some() {
+            bail!("--docs is of the usual cores: leave {} away", self.shape.given().join(" "));
+        }
         let shapes = match self.shape.asked() {
             Some(one) => vec![one.shape()?],
             None => shapes(),

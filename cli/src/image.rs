@@ -5,6 +5,7 @@ use heddle_simt::Shape;
 use heddle_testbench::Program;
 use heddle_testbench::grid::Grid;
 use heddle_testbench::kernels::{Device, DeviceError};
+use heddle_testbench::program::from_bytes;
 
 use crate::target::Target;
 
@@ -68,8 +69,7 @@ pub fn start(target: &Target, shape: &Shape, seed: u64) -> Result<Start> {
         Err(error) if recorder.launched.is_none() => return Err(error.into()),
         _ => {}
     }
-    let words = recorder.memory.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
-    Ok(Start { words, grid: recorder.launched })
+    Ok(Start { words: from_bytes(&recorder.memory), grid: recorder.launched })
 }
 
 /// A word per line, the first at address 0.

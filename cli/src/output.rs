@@ -11,9 +11,7 @@ use tempfile::NamedTempFile;
 /// Writes text to standard output; unlike `print!` it does not panic when nobody reads it any more.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
-    Ok(())
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).context("cannot write standard output")
 }
 
 /// Writes text to standard error; unlike `eprint!` it does not panic when nobody reads it any more.

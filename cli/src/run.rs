@@ -150,9 +150,6 @@ impl Run {
         machine.watch(Box::new(watches));
 
         let (mut report, result) = self.measure(&mut machine, &target, self.launch.shape.seed);
-        if !self.json {
-            print(&report.printed.text())?;
-        }
         let finished = self.seen(&mut machine, &target, seen, &result, &mut report);
         let directory = machine.simulation().directory().clone();
         machine.finish()?;
@@ -163,6 +160,10 @@ impl Run {
             file.finish()?;
         }
         viewers.into_iter().try_for_each(Traced::finish)?;
+        // Nobody may read it any more; files come all the same, and a trace before it.
+        if !self.json {
+            print(&report.printed.text())?;
+        }
 
         let outcome = match result {
             Ok(outcome) => outcome,

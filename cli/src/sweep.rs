@@ -26,7 +26,7 @@ pub mod table;
 mod work;
 
 use crate::interrupt::Interrupt;
-use crate::output::{ResultFile, print, print_json, tell};
+use crate::output::{ResultFile, print, print_json};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use command::Command;
@@ -163,15 +163,8 @@ impl Sweep {
         let done = work(&plan, &jobs, &store, threads, self.again, &interrupt);
         let failed = done.records.iter().flatten().filter(|record| !record.ok).count();
         let elsewhere = jobs.len() - done.computed;
-        match &self.docs {
-            Some(docs) if failed == 0 && elsewhere == 0 => page::write(&plan, &done.records, docs)?,
-            Some(_) if failed == 0 && done.stopped.is_none() => {
-                tell(&format!(
-                    "no page: {elsewhere} of {} runs are another's: what they took is not known\n",
-                    jobs.len()
-                ));
-            }
-            _ => {}
+        if let Some(docs) = self.docs.as_ref().filter(|_| failed == 0 && elsewhere == 0) {
+            page::write(&plan, &done.records, docs)?;
         }
         if let Some(mut file) = csv {
             file.writer().write_all(&rows::csv(&plan, &done.records)?).context("cannot write the CSV")?;
@@ -191,6 +184,12 @@ impl Sweep {
         match done.stopped {
             Some(error) => Err(error),
             None if failed > 0 => bail!("{failed} of {} failed", many(jobs.len(), "run")),
+            None if self.docs.is_some() && elsewhere > 0 => {
+                bail!(
+                    "no page: {elsewhere} of {} were another's, and what they took is not known",
+                    many(jobs.len(), "run")
+                )
+            }
             None => Ok(()),
         }
     }

@@ -1,10 +1,9 @@
 //! `heddle run --trace`: every instruction, on standard output.
 
 use crate::interrupt::Interrupt;
-use crate::output::tell;
 use bitvec::slice::BitSlice;
 use heddle_testbench::machine::{Progress, TraceLine, Watch};
-use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
+use std::io::{self, BufWriter, Stdout, Write};
 use std::ops::ControlFlow;
 
 /// Prints every instruction that issues.
@@ -28,13 +27,8 @@ impl Trace {
         if self.closed {
             return;
         }
-        if let Err(error) = self.out.write_fmt(line) {
-            // Nobody reads any more, who may have seen enough.
-            if error.kind() != ErrorKind::BrokenPipe {
-                tell(&format!("error: cannot write the trace: {error}\n"));
-            }
-            self.closed = true;
-        }
+        // Nobody may read any more; what is printed next finds out, too.
+        self.closed = self.out.write_fmt(line).is_err();
     }
 }
 

@@ -6,6 +6,7 @@
 //! additions. A thread that finds no room only counts: none waits for the host, which empties the buffer between launches.
 
 use crate::kernels::{Device, DeviceError};
+use crate::program::from_bytes;
 use serde::Serialize;
 use sprintf::{Printf, vsprintf};
 
@@ -16,7 +17,7 @@ const BUFFER: &str = "heddle_printed";
 const HEAD: usize = 2;
 const RECORD: usize = 3;
 
-/// Bytes of a text that are shown; the width of a conversion, too, is at most that.
+/// Bytes of a text that are shown; width and precision of a conversion, too, are at most that.
 const MOST_TEXT: usize = 4096;
 
 /// What a thread printed by one call.
@@ -109,7 +110,7 @@ fn place(device: &dyn Device) -> Option<(u32, usize)> {
 
 fn read_words(device: &mut dyn Device, address: u32, words: usize) -> Result<Vec<u32>, DeviceError> {
     let bytes = device.read(address, 4 * words)?;
-    Ok(bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+    Ok(from_bytes(&bytes))
 }
 
 /// Up to its zero; what is outside memory ends it, too.

@@ -73,6 +73,11 @@ impl Symbol {
     }
 }
 
+/// Words of memory, the first at the first byte; a part of one at the end is left out.
+pub fn from_bytes(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
+}
+
 impl Program {
     /// A program of instructions from address 0, where it begins, with named addresses.
     ///
@@ -178,7 +183,7 @@ impl Program {
             let start = segment.address as usize;
             image[start..start + segment.data.len()].copy_from_slice(&segment.data);
         }
-        Ok(image.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect())
+        Ok(from_bytes(&image))
     }
 
     /// The word of the program at an address that is a multiple of 4; `None` from [`Program::program_end`] on.

@@ -59,6 +59,10 @@ pub struct Summary {
     /// What its second level did, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub second_level: Option<SecondLevelVisits>,
+    /// Cycles in which nothing issued, although one could, and the divergence unit had all threads of a warp or held back
+    /// what could issue, whatever other warps waited for; of all causes, and not one of [`Summary::idle`]. In simulations only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_beside_unit: Option<u64>,
     /// What kept more from being under way in memory.
     #[serde(default)]
     pub memory_limits: MemoryLimits,
@@ -312,6 +316,7 @@ impl Summary {
             all.cct_extractions += s.cct_extractions;
             all.cct_swaps += s.cct_swaps;
             all.memory_limits += s.memory_limits;
+            add(&mut all.idle_beside_unit, s.idle_beside_unit);
             add(&mut all.cache, s.cache);
             add(&mut all.second_level, s.second_level);
             add(&mut all.convergence, s.convergence);
@@ -335,6 +340,11 @@ impl Summary {
     /// Opportunities to issue that the divergence unit takes away, of all.
     pub fn divergence_share(&self) -> f64 {
         ratio(self.idle.divergence, self.cycles - self.idle.interval)
+    }
+
+    /// Opportunities to issue that the divergence unit or memory takes away, of all.
+    pub fn held_share(&self) -> f64 {
+        ratio(self.idle.divergence + self.idle.memory, self.cycles - self.idle.interval)
     }
 }
 

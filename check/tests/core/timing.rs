@@ -6,7 +6,7 @@ use heddle_simt::pipeline::timing;
 use heddle_simt::{Divergence, MOST_ALU_LATENCY, Shape};
 use heddle_testbench::asm::*;
 use heddle_testbench::grid::Grid;
-use heddle_testbench::machine::{Machine, MachineOptions};
+use heddle_testbench::machine::{Machine, MachineOptions, Summary};
 
 /// Distance in cycles between a producer and an instruction that uses its result, in one warp.
 fn distance(producer: u32, consumer: u32) -> u64 {
@@ -156,10 +156,18 @@ fn a_warp_that_waits_for_its_block_waits_for_the_divergence_unit() {
         let shape = Shape::new(2, 2).with_divergence(divergence);
         let mut machine = Machine::new(&shape, program.program(), &MachineOptions::default()).unwrap();
         machine.run().unwrap();
-        machine.summary().idle.divergence
+        let Summary { idle, idle_beside_unit, cycles, warp_instructions, .. } = machine.summary();
+        let idle_beside_unit = idle_beside_unit.unwrap();
+        assert!(
+            (idle.divergence..=cycles - warp_instructions).contains(&idle_beside_unit),
+            "{idle_beside_unit} cycles"
+        );
+        (idle.divergence, idle_beside_unit)
     };
-    let (alone, of_a_block) = (idle(Divergence::STACK), idle(Divergence::BLOCK_STACK));
+    let ((alone, beside_alone), (of_a_block, beside)) = (idle(Divergence::STACK), idle(Divergence::BLOCK_STACK));
     let division = u64::from(timing::ISSUE_TO_QUOTIENT);
+    // The other warp waits for the quotient, which is a cause of its own.
+    assert!(beside > of_a_block && beside > beside_alone + division / 2, "{beside} cycles, {beside_alone} alone");
     assert!(alone < division / 2, "a stack per warp waits for nobody: {alone} cycles");
     assert!((division / 2..2 * division).contains(&of_a_block), "{of_a_block} cycles");
 }

@@ -21,7 +21,7 @@ use crate::output::ResultFile;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_check::{compaction, issues};
-use heddle_simt::{BankAddress, Cache, Divergence, Schedule, Shape};
+use heddle_simt::{BankAddress, Cache, Divergence, Schedule, SecondLevel, Shape};
 use heddle_testbench::Program;
 use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{
@@ -38,10 +38,10 @@ use std::path::PathBuf;
 /// There are two main configurations. tbc-paper: a warp issues in every fourth cycle, as on 8 ALUs, and the oldest block
 /// goes first. capri-paper: a warp issues in every cycle, and the last block goes on until it stalls; beside thread
 /// block compaction at every branch (tbc) and at those that may diverge the block (tbc+) there is that which predicts
-/// where it is worth it (CAPRI). likely-points and small-cache are as tbc-paper, on kernels with points of likely
-/// convergence, and with an eighth of the data cache. The kernels have the control structure of those that the papers measured, in a
-/// divergent and a coherent set. All cores serve the lanes of an access that do not go together one after the other
-/// (--replay serialise).
+/// where it is worth it (CAPRI). likely-points is as tbc-paper, on kernels with points of likely convergence;
+/// second-level and small-second-level are, too, with a second level behind the data cache, of eight times its size or
+/// as large. The kernels have the control structure of those that the papers measured, in a divergent and a coherent
+/// set. All cores serve the lanes of an access that do not go together one after the other (--replay serialise).
 #[derive(Args)]
 #[command(
     after_help = "Examples:
@@ -100,6 +100,9 @@ const CHARTED: [&str; 5] = ["never", "tbc", "tbc+", "capri-latest-32", "path-tab
 
 const STUDY: &str = "compaction";
 const WARPS: u32 = 32;
+/// What `--second-level` has unless it says otherwise.
+const SECOND_LEVEL_WAYS: u32 = 8;
+const SECOND_LEVEL_LATENCY: u32 = 20;
 
 #[derive(Serialize)]
 struct Report {
@@ -162,9 +165,11 @@ struct Figures {
     /// Cycles without an issue; over never's.
     idle_cycles: u64,
     idle_over_never: Option<f64>,
-    /// Opportunities to issue that were not taken, of all; those of them that the divergence unit takes away.
+    /// Opportunities to issue that were not taken, of all; those of them that the divergence unit takes away, and those
+    /// that it or memory does. Which of the two it is where it is both is the core's choice: see [`IdleCycles`].
     idle_share: f64,
     divergence_share: f64,
+    held_share: Option<f64>,
     /// Of all, too: those not taken while nothing but writes under way kept a block from forming warps anew.
     owed_share: Option<f64>,
     idle: IdleCycles,
@@ -225,6 +230,7 @@ impl Figures {
             idle_over_never: over(&|s| Some(idle(s))),
             idle_share: s.idle_share(),
             divergence_share: s.divergence_share(),
+            held_share: Some(s.held_share()),
             owed_share: s.owed.map(|owed| owed as f64 / (s.cycles - s.idle.interval) as f64),
             idle: s.idle,
             cache: s.cache,
@@ -273,6 +279,7 @@ struct Mean {
     simt_efficiency: Option<f64>,
     idle_share: Option<f64>,
     divergence_share: Option<f64>,
+    held_share: Option<f64>,
     owed_share: Option<f64>,
     /// Warps before and after a compaction.
     warps: Option<[f64; 2]>,
@@ -400,9 +407,14 @@ impl Compaction {
             compaction: variant.waits,
             capt: variant.capt,
             slack: variant.slack,
-            cache: shape.cache.map(|cache| Cache { size: cache.size / configuration.less_cache, ..cache }),
             ..shape
         };
+        let behind = |(first, times): (Cache, u32)| {
+            let cache = Cache { size: first.size * times, ways: SECOND_LEVEL_WAYS, ..first };
+            SecondLevel { cache, latency: SECOND_LEVEL_LATENCY }
+        };
+        let second_level = shape.cache.zip(configuration.second_level).map(behind);
+        let shape = Shape { second_level: shape.second_level.or(second_level), ..shape };
         let shape = shape.with_divergence(variant.divergence);
         shape.check()?;
         Ok(shape)
@@ -498,6 +510,7 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             simt_efficiency: average(&|figures| Some(figures.simt_efficiency)),
             idle_share: average(&|figures| Some(figures.idle_share)),
             divergence_share: average(&|figures| Some(figures.divergence_share)),
+            held_share: average(&|figures| figures.held_share),
             owed_share: average(&|figures| figures.owed_share),
             warps: all([0, 1].map(|when| average(&|figures| Some(figures.warps()?[when])))),
             bypass_waits: average(&|figures| prediction::waits(figures.prediction.as_ref()?)),
@@ -675,6 +688,7 @@ mod tests {
             "idle_over_never",
             "idle_share",
             "divergence_share",
+            "held_share",
             "owed_share",
             "cache",
             "most_levels",

@@ -365,7 +365,7 @@ fn lines(report: &Report) -> Vec<Vec<String>> {
     let both = format!("{full}, {constrained}");
     lines.push(means("interleavable", |mean| mean_text(mean.interleavable), both, [path, idle]));
     lines.push(means("others", |mean| mean_text(mean.others), gain(1.0), ["".into(), "".into()]));
-    lines.push(means("worst", |mean| mean.worst.map_or(NONE.into(), gain), gain(0.989), ["".into(), "".into()]));
+    lines.push(means("worst", |mean| mean.worst.map_or("none".into(), gain), gain(0.989), ["".into(), "".into()]));
     lines
 }
 
@@ -404,6 +404,7 @@ fn text(report: &Report) -> String {
         .replace("{avg_path}", &variants::avg_paths(report))
         .replace("{published_hidden}", &gain(variants::hidden(PUBLISHED_AVG_PATH)))
         .replace("{beyond}", &variants::beyond(report))
+        .replace("{signs}", &variants::signs(report))
         .replace("{workloads}", markdown(&variants::workloads(report)).trim_end())
         .replace("{draws}", &report.draws.to_string())
         .replace("{full_mean}", &variants::mean_of_full(report))

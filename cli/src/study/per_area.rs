@@ -80,6 +80,8 @@ struct Row {
     compared: Compared,
     lanes: u32,
     warps: u32,
+    /// Thread IPC of each draw.
+    by_draw: Vec<f64>,
     /// The options of the core that it has.
     options: &'static str,
     /// As measured, of the core as it is.
@@ -240,6 +242,7 @@ impl Row {
             compared,
             lanes: v.size.0,
             warps: v.size.1,
+            by_draw: ipc.to_vec(),
             options: v.options,
             luts,
             mhz,
@@ -311,9 +314,8 @@ fn best(report: &Report, size: (u32, u32), set: &str) -> String {
             if same.is_empty() { String::new() } else { format!("; not told apart from it: {}", same.join("; ")) };
         Some(format!("{}{apart}", name(first)))
     };
-    let overlaps = |row: &Row, first: &Row| {
-        row.compared.gain_range.zip(first.compared.gain_range).is_some_and(|(row, first)| row[1] >= first[0])
-    };
+    // In each draw, as gains are.
+    let overlaps = |row: &Row, first: &Row| !row.by_draw.iter().zip(&first.by_draw).all(|(row, first)| row < first);
     let within = |value: fn(&Row) -> Option<f64>| {
         move |row: &Row, first: &Row| value(row).zip(value(first)).is_some_and(|(a, b)| a >= b * (1.0 - spread))
     };

@@ -32,7 +32,7 @@ pub struct Record {
 }
 
 /// Raised when results of the same options, design and program mean something else.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 pub struct Store {
     folder: PathBuf,

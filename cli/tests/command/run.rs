@@ -150,11 +150,8 @@ fn a_reader_that_leaves_early_is_no_failure() {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(output.stderr.is_empty(), "{output:?}");
-    assert!(
-        place.names().iter().all(|name| !name.contains("heddle") && !name.ends_with("partial")),
-        "{:?}",
-        place.names()
-    );
+    // As at Ctrl-C: what there is so far, and no profile.
+    assert_eq!(place.names(), ["t.svg", "w.fst", "w.gtkw", "w.instructions", "w.sucl"]);
 }
 
 #[test]

@@ -191,8 +191,9 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
         rows.iter().filter(is_of).map(|row| text(row, "variant")).collect()
     };
     for kernel in ["face_detection", "monte_carlo"] {
-        let tbc = ["never", "wait", "tbc", "path-table", "never, steady", "model-never", "dwf", "dwf-wb"];
-        assert_eq!(variants("tbc-paper", kernel), tbc);
+        let tbc = variants("tbc-paper", kernel);
+        assert_eq!(tbc[..5], ["never", "never, block-age", "never, block-age, likely", "wait", "tbc"]);
+        assert_eq!(tbc[5..], ["path-table", "never, steady", "model-never", "dwf", "dwf-wb"]);
     }
     for kernel in ["two_point", "monte_carlo"] {
         let capri = variants("capri-paper", kernel);
@@ -200,7 +201,7 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
         assert_eq!(capri[11..], ["capri-slack-2", "capri-slack-3", "capri-slack-4", "path-table"]);
     }
     let small = ["never", "tbc", "tbc, round robin", "model-never", "dwf", "dwf-wb"];
-    assert_eq!(variants("small-cache", "monte_carlo"), small);
+    assert_eq!(variants("small-second-level", "monte_carlo"), small);
     let row = |config: &str, kernel: &str, variant: &str| {
         let names = [config, kernel, variant].map(String::from);
         rows.iter().find(|row| ["config", "kernel", "variant"].map(|field| text(row, field)) == names).unwrap()
@@ -215,13 +216,16 @@ fn compaction_is_compared_with_a_stack_a_warp_in_the_settings_of_two_papers() {
         let coherent = row(config, "monte_carlo", "tbc");
         assert_eq!((text(coherent, "set").as_str(), number(coherent, "simt_efficiency")), ("coherent", 1.0));
     }
-    for row in rows.iter().filter(|row| ["tbc-paper", "small-cache"].contains(&row["config"].as_str().unwrap())) {
+    for row in rows.iter().filter(|row| ["tbc-paper", "second-level"].contains(&row["config"].as_str().unwrap())) {
         let issues: u64 = row["issues"].as_array().into_iter().flatten().map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(issues > 0, row["config"] == "tbc-paper" || row["model"] == true, "{row}");
         assert!(number(row, "resident_warps") <= 4.0 && number(row, "waves") >= 1.0, "{row}");
     }
-    let small = row("small-cache", "face_detection", "never")["core"].as_str().unwrap().to_string();
-    assert!(small.contains("--cache 2048,") && text(&rows[0], "core").contains("--cache 16384,"), "{small}");
+    for (config, bytes) in [("second-level", 131072), ("small-second-level", 16384)] {
+        let core = text(row(config, "face_detection", "never"), "core");
+        assert!(core.contains("--cache 16384,") && core.contains(&format!("--second-level {bytes},")), "{core}");
+    }
+    assert!(!text(&rows[0], "core").contains("--second-level"));
     assert!(std::fs::read_to_string(place.path().join("ipc.svg")).unwrap().contains("4 lanes × 4 warps"));
     let few =
         place.good("study compaction suffix_array --config tbc-paper --lanes 4 --warps 4 --draws 1 --levels 1 --json");

@@ -10,8 +10,9 @@
 //! them to 0.
 //!
 //! Simulations also have `lost_…`, the cause of this cycle; `in_unit`, the warps that the divergence unit has;
-//! `loads_under_way`; `waits_for_loads`, cycles in which an access waits for an entry of the load queue, and
-//! `failures`, the number of threads that ended with an exit code other than 0. The first failure of each hardware
+//! `loads_under_way`; `waits_for_loads`, cycles in which an access waits for an entry of the load queue;
+//! `idle_beside_unit`, cycles without an issue in which the divergence unit has all threads of a warp or holds back what
+//! could issue, whatever other warps wait for; and `failures`, the number of threads that ended with an exit code other than 0. The first failure of each hardware
 //! thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
@@ -272,6 +273,10 @@ pub fn metrics(s: &Shape) -> TypedModule<MetricsIn<Width>, MetricsOut<Signal>> {
             return MetricsOut { counts: Some(counts.map("", &mut |_, count| count.zext(COUNTER))) };
         }
         m.probe("waits_for_loads", count("waits_for_loads", i.waits_for_loads));
+        // Whatever others wait for.
+        let opportunity = i.idle.turn.map_or(!i.issued, |turn| !i.issued & !turn);
+        wire!(idle_beside_unit = runs & opportunity & (i.idle.held.any() | in_unit.any()));
+        m.probe("idle_beside_unit", count("idle_beside_unit", idle_beside_unit));
         let exits = each(i.exit.mask.only_if(i.exit.valid));
         let blocks = m.memory("block_of_slot", 32, s.warp_bits());
         blocks.write(i.started.valid, i.started.slot, i.started.block);

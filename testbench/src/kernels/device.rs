@@ -2,7 +2,7 @@
 
 use super::KernelError;
 use crate::grid::Grid;
-use crate::program::{GRAIN, Program};
+use crate::program::{GRAIN, Program, from_bytes};
 use heddle_simt::Shape;
 use std::error::Error;
 use std::ops::Range;
@@ -132,10 +132,6 @@ impl dyn Device + '_ {
 
 pub fn to_bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
-pub fn from_bytes(bytes: &[u8]) -> Vec<u32> {
-    bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect()
 }
 
 /// The memory between a program's data and the stacks, given to arrays whose size depends on the core.

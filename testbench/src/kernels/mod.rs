@@ -76,7 +76,8 @@ mod xsbench;
 pub use device::{Device, DeviceError};
 pub use list::{ALL, LOCKS, SMALL_MEMORY, SMALL_STACKS, UnknownKernel, WARP, every, find};
 
-use device::{Heap, from_bytes, to_bytes};
+use crate::program::from_bytes;
+use device::{Heap, to_bytes};
 pub use sources::SOURCES;
 
 use list::TOO_LARGE;

@@ -106,6 +106,7 @@ impl Machine {
         self.simulation.engine().settle();
         let counts = Counts::shape(&self.shape).map("", &mut |name, _| self.probe(&format!("metrics.{name}")));
         self.counted.add(&self.shape, self.grid, simulated, &counts);
+        *self.counted.summary.idle_beside_unit.get_or_insert_default() += self.probe("metrics.idle_beside_unit");
         self.counted.summary.memory_limits.loads += self.probe("metrics.waits_for_loads");
         if self.shape.cache.is_some() {
             let (full, found) = (self.memory_probe(&format!("{CACHE}.full")), self.visits(CACHE));

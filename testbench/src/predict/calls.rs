@@ -96,6 +96,8 @@ pub fn barriers(
         }
         let mut all: Vec<Barrier> = Vec::new();
         let mut rejoins = false;
+        // The functions in which regions begin, where they do, and what happens there.
+        let mut begun = Vec::new();
         for body in bodies {
             let joins: Vec<u32> = starts.iter().map(|start| start.pc).filter(|&pc| body.node(pc).is_some()).collect();
             if joins.is_empty() {
@@ -110,16 +112,11 @@ pub fn barriers(
                 return Err(refused(&format!("begins a region that calls {name} nowhere")));
             }
             rejoins |= (0..body.pcs.len()).any(|node| !events.called[node].is_empty() && live.out[node]);
+            begun.push((body, joins, events));
         }
         let threshold = starts.iter().map(|start| start.threshold).max().unwrap_or(0);
-        for body in bodies {
-            let joins: Vec<u32> = starts.iter().map(|start| start.pc).filter(|&pc| body.node(pc).is_some()).collect();
-            if joins.is_empty() {
-                continue;
-            }
-            let mut events = called(linked, body, calls, function);
+        for (body, joins, mut events) in begun {
             let node = |pc: u32| body.node(pc).expect("it is in the function");
-            joins.iter().for_each(|&pc| events.before[node(pc)].push(Event::Join));
             let placed = place::place(body, &mut events, rejoins);
             let why = Why::Function(name.to_string());
             let meets = place::meet(body, &why, &joins, &placed);

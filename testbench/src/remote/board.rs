@@ -7,7 +7,7 @@ use crate::StackOverflow;
 use crate::grid::Grid;
 use crate::kernels::{Device, DeviceError};
 use crate::printed::Printed;
-use crate::program::{Program, ProgramError};
+use crate::program::{Program, ProgramError, from_bytes};
 use crate::reconverge::{self, ReconvergeError};
 use crate::summary::{Counted, Summary};
 use heddle_hdl::Bits;
@@ -145,7 +145,7 @@ impl<L: Line> Board<L> {
             let start = segment.address & !3;
             let end = (segment.address + segment.data.len() as u32).next_multiple_of(4);
             let bytes = &image[start as usize..end as usize];
-            let words: Vec<u32> = bytes.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+            let words = from_bytes(bytes);
             self.client.write(start, &words)?;
             if !on_bus {
                 let (got, wanted) = (self.client.checksum(start, words.len() as u32)?, crc32(bytes.iter().copied()));
@@ -274,7 +274,7 @@ impl<L: Line> Device for Board<L> {
             }
         }
         whole[before..before + data.len()].copy_from_slice(data);
-        let words: Vec<u32> = whole.chunks_exact(4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]])).collect();
+        let words = from_bytes(&whole);
         Ok(self.client.write(start, &words)?)
     }
 

@@ -26,7 +26,7 @@ fn machine(shape: &Shape, program: Program) -> Machine {
 fn alone(machine: &Machine) -> Summary {
     let s = machine.summary();
     let idle = IdleCycles { nothing_live: s.idle.nothing_live - u64::from(s.launches), ..s.idle };
-    Summary { idle, memory_limits: MemoryLimits::default(), ..s }
+    Summary { idle, memory_limits: MemoryLimits::default(), idle_beside_unit: None, ..s }
 }
 
 /// Kernels of one launch and of several, on every mechanism that has counters of its own, and on one lane.

@@ -13,8 +13,10 @@ pub enum Name {
     CapriPaper,
     /// As tbc-paper, on kernels that have points of likely convergence.
     LikelyPoints,
-    /// As tbc-paper, with an eighth of the cache.
-    SmallCache,
+    /// As tbc-paper, with a second level of the cache.
+    SecondLevel,
+    /// As that, with an eighth of it.
+    SmallSecondLevel,
 }
 
 impl Name {
@@ -23,7 +25,8 @@ impl Name {
             Name::TbcPaper => "tbc-paper",
             Name::CapriPaper => "capri-paper",
             Name::LikelyPoints => "likely-points",
-            Name::SmallCache => "small-cache",
+            Name::SecondLevel => "second-level",
+            Name::SmallSecondLevel => "small-second-level",
         }
     }
 }
@@ -51,8 +54,8 @@ pub struct Configuration {
     pub name: Name,
     /// Cycles that a warp's instruction takes of the paper's ALUs.
     pub issue_interval: u32,
-    /// The data cache is that of the options over this.
-    pub less_cache: u32,
+    /// Sizes of the data cache that its second level has, unless an option says otherwise.
+    pub second_level: Option<u32>,
     pub variants: &'static [Variant],
     pub kernels: &'static [Studied],
 }
@@ -103,13 +106,14 @@ const fn using(utilisation: f64, studied: Studied) -> Studied {
 pub struct Said {
     pub config: Name,
     pub variant: &'static str,
+    /// What it is compared with.
+    pub over: &'static str,
     pub kernels: &'static [&'static str],
-    /// Over never.
     pub faster: bool,
 }
 
 const fn said(config: Name, variant: &'static str, kernels: &'static [&'static str], faster: bool) -> Said {
-    Said { config, variant, kernels, faster }
+    Said { config, variant, over: "never", kernels, faster }
 }
 
 /// `thread-block-compaction.txt` §2.4 and §6; `capri.txt` §5.3 and, of what gains most, §5.4.
@@ -123,7 +127,7 @@ pub const SAID: [Said; 10] = [
     said(Name::CapriPaper, "tbc+", &["laplace3d", "backprop", "two_point"], false),
     said(Name::CapriPaper, "tbc+", &["bfs", "suffix"], true),
     said(Name::CapriPaper, "capri-latest-32", &["bfs", "suffix"], true),
-    said(Name::SmallCache, "dwf", &["suffix_array"], false),
+    Said { over: "tbc", ..said(Name::TbcPaper, "dwf-wb", &["hotspot", "laplace3d", "work_queue"], true) },
 ];
 
 const TBC_KERNELS: [Studied; 14] = [
@@ -193,8 +197,17 @@ const TBC: Variant = Variant {
     ..NEVER
 };
 
-const TBC_VARIANTS: [Variant; 8] = [
+/// Never in the order of thread block compaction's warps.
+const IN_ITS_ORDER: Variant =
+    Variant { name: "never, block-age", schedule: Schedule::BlockAge, published: [None, None], ..NEVER };
+
+/// The same with likely points, too: all of thread block compaction but the compaction.
+const ALL_BUT_COMPACTION: Variant = Variant { name: "never, block-age, likely", likely: true, ..IN_ITS_ORDER };
+
+const TBC_VARIANTS: [Variant; 10] = [
     NEVER,
+    IN_ITS_ORDER,
+    ALL_BUT_COMPACTION,
     // What waiting costs.
     Variant {
         name: "wait",
@@ -270,33 +283,52 @@ pub const CAPRI_VARIANTS: [Variant; 15] = [
 ];
 
 /// §4, Figure 11.
-const LIKELY_VARIANTS: [Variant; 4] = [
+const LIKELY_VARIANTS: [Variant; 6] = [
     NEVER,
+    IN_ITS_ORDER,
+    ALL_BUT_COMPACTION,
     Variant { name: "never, likely", likely: true, published: [None, None], ..NEVER },
     Variant { name: "tbc, no likely", likely: false, published: [None, None], ..TBC },
     Variant { published: [None, None], ..TBC },
 ];
 
-/// §6.4, Figure 17; of the models it has no mean.
-const SMALL_CACHE_VARIANTS: [Variant; 6] = [
-    NEVER,
-    Variant { published: [Some(1.135), None], ..TBC },
-    Variant { name: "tbc, round robin", schedule: Schedule::BlockRoundRobin, published: [Some(1.15), None], ..TBC },
-    model(MODEL_NEVER, Mechanism::Stack, None),
-    model("dwf", Mechanism::Formation, None),
-    model("dwf-wb", Mechanism::WarpBarriers, None),
+/// §6 and §6.4, Figure 17, with the paper's means of thread block compaction, of the same in the order of round robin, and
+/// of the models.
+const fn with_second_level(tbc: f64, in_turn: Option<f64>, models: [Option<f64>; 2]) -> [Variant; 6] {
+    [
+        NEVER,
+        Variant { published: [Some(tbc), None], ..TBC },
+        Variant { name: "tbc, round robin", schedule: Schedule::BlockRoundRobin, published: [in_turn, None], ..TBC },
+        model(MODEL_NEVER, Mechanism::Stack, None),
+        model("dwf", Mechanism::Formation, models[0]),
+        model("dwf-wb", Mechanism::WarpBarriers, models[1]),
+    ]
+}
+
+static SECOND_LEVEL_VARIANTS: [Variant; 6] = with_second_level(1.22, None, [Some(1.04), Some(1.22 / 1.06)]);
+static SMALL_SECOND_LEVEL_VARIANTS: [Variant; 6] = with_second_level(1.135, Some(1.15), [None, None]);
+
+/// The table of what one thing alone brings: a variant over another.
+pub const ALONE: [(Name, &str, &str); 7] = [
+    (Name::TbcPaper, "never, block-age", "never"),
+    (Name::TbcPaper, "wait", "never, block-age, likely"),
+    (Name::TbcPaper, "tbc", "wait"),
+    (Name::TbcPaper, "tbc", "never, block-age, likely"),
+    (Name::LikelyPoints, "never, likely", "never"),
+    (Name::LikelyPoints, "tbc", "tbc, no likely"),
+    (Name::LikelyPoints, "tbc", "never, block-age, likely"),
 ];
 
 /// Table 2 of the paper on thread block compaction: warps of 32 threads, 8 ALUs.
 const TBC_PAPER: Configuration = Configuration {
     name: Name::TbcPaper,
     issue_interval: 4,
-    less_cache: 1,
+    second_level: None,
     variants: &TBC_VARIANTS,
     kernels: &TBC_KERNELS,
 };
 
-pub static CONFIGURATIONS: [Configuration; 4] = [
+pub static CONFIGURATIONS: [Configuration; 5] = [
     TBC_PAPER,
     Configuration {
         name: Name::CapriPaper,
@@ -306,6 +338,12 @@ pub static CONFIGURATIONS: [Configuration; 4] = [
         ..TBC_PAPER
     },
     Configuration { name: Name::LikelyPoints, variants: &LIKELY_VARIANTS, kernels: &LIKELY_KERNELS, ..TBC_PAPER },
-    // 128 KB of its second cache in place of 1 MB.
-    Configuration { name: Name::SmallCache, less_cache: 8, variants: &SMALL_CACHE_VARIANTS, ..TBC_PAPER },
+    // The paper's has 8 times 1 MB behind 30 caches of 32 KB, then 128 KB.
+    Configuration { name: Name::SecondLevel, second_level: Some(8), variants: &SECOND_LEVEL_VARIANTS, ..TBC_PAPER },
+    Configuration {
+        name: Name::SmallSecondLevel,
+        second_level: Some(1),
+        variants: &SMALL_SECOND_LEVEL_VARIANTS,
+        ..TBC_PAPER
+    },
 ];

@@ -207,18 +207,27 @@ fn rises(report: &Report) -> String {
     )
 }
 
+/// Those whose speedup near memory [is](Gain) more than behind it or less, in all draws, and both speedups.
+fn near_and_far<'a>(
+    report: &'a Report,
+    is: fn(&Gain, &Gain) -> bool,
+) -> impl Iterator<Item = (&'static str, String)> + 'a {
+    of_predicted(report, NEAR).filter_map(move |(kernel, row)| {
+        let far = report.row(kernel, PATH_TABLES, PREDICT)?.gain();
+        is(&row.gain(), &far).then(|| (kernel, format!("{} for {}", row.gain().text(), far.text())))
+    })
+}
+
+fn is_more(near: &Gain, far: &Gain) -> bool {
+    near.least > far.greatest
+}
+
 /// Speedups that memory takes from.
 fn near(report: &Report) -> String {
-    let which = |is: fn(&Gain, &Gain) -> bool| {
-        list(of_predicted(report, NEAR).filter_map(|(kernel, row)| {
-            let far = report.row(kernel, PATH_TABLES, PREDICT)?.gain();
-            is(&row.gain(), &far).then(|| (kernel, format!("{} for {}", row.gain().text(), far.text())))
-        }))
-    };
     format!(
-        "Kernels that gain more near memory, in every draw: {}; less: {}.",
-        which(|near, far| near.least > far.greatest),
-        which(|near, far| near.greatest < far.least)
+        "Kernels of which each draw gains more near memory than any behind it: {}; less: {}.",
+        list(near_and_far(report, is_more)),
+        list(near_and_far(report, |near, far| near.greatest < far.least))
     )
 }
 
@@ -234,10 +243,12 @@ fn accesses(report: &Report) -> String {
     format!("More accesses: {}.", list(rows.map(|(kernel, row)| (kernel, told(row)))))
 }
 
-/// Who gains less in time than in efficiency, and has no more accesses.
+/// Who gains less in time than in efficiency, and has no more accesses and no more to gain near memory.
 fn instructions(report: &Report) -> String {
-    let rows = of_predicted(report, PATH_TABLES).filter(|(_, row)| {
-        row.access_gain <= MORE && row.efficiency_gain > 1.0 && row.gain().mean < row.efficiency_gain
+    let of_memory: Vec<&str> = near_and_far(report, is_more).map(|(kernel, _)| kernel).collect();
+    let rows = of_predicted(report, PATH_TABLES).filter(|(kernel, row)| {
+        let is_neither = row.access_gain <= MORE && !of_memory.contains(kernel);
+        is_neither && row.efficiency_gain > 1.0 && row.gain().mean < row.efficiency_gain
     });
     let told = |row: &Row| format!("{} of efficiency, {} of time", gain(row.efficiency_gain), row.gain().text());
     format!(
@@ -370,7 +381,7 @@ mod tests {
         assert!(page.contains("32 lanes × 8 warps") && page.contains("here 2 (`--draws`)"), "{page}");
         for told in [
             "does not rise on these kernels; on volta: none; on path tables: none.",
-            "in every draw: none; less: none.",
+            "than any behind it: none; less: none.",
             "More accesses: `rsbench` (+50.0 % accesses, +100.0 % of efficiency, +100.0 % of time), `xsbench` (+50.0 % accesses",
             "without more accesses: none.",
             "* `xsbench`: best are, on volta, 32 for efficiency and none for time; on path tables, 32 for efficiency and 32",
