@@ -3,7 +3,7 @@
 use super::age;
 use super::area::cores::{COMPARED, MECHANISMS, Of, board, compared, simulated, with};
 use super::area::page::Figures;
-use super::area::results::Results;
+use super::area::results::{Found, Outcome, Results};
 use super::area::{Nows, RESULTS, nows};
 use super::draws::{self, Compared, DIVERGENT, DrawsArgs, Subject, mean};
 use super::kept::KeptArgs;
@@ -18,6 +18,7 @@ use heddle_simt::Shape;
 use heddle_testbench::kernels::{ALL, Kernel};
 use heddle_testbench::machine::Summary;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Clock × IPC ÷ area: what each mechanism for divergence makes of an FPGA.
@@ -60,6 +61,9 @@ struct Report {
     kernels: [Vec<&'static str>; 2],
     /// Why others are left out.
     left_out: Vec<LeftOut>,
+    /// Between the slowest and the fastest run of place and route of one core, over the fastest: the most of those
+    /// of which there are several runs, as they are or older ones.
+    clock_spread: Option<f64>,
     /// By core, set and mechanism.
     rows: Vec<Row>,
 }
@@ -87,8 +91,6 @@ struct Row {
     /// As measured, of the core as it is.
     luts: Option<u32>,
     mhz: Option<f64>,
-    /// Between the slowest and the fastest run of place and route, if there are several.
-    mhz_spread: Option<f64>,
     /// Thread instructions a second, in millions, and of 1000 LUTs; each over the first mechanism's.
     mips: Option<f64>,
     mips_gain: Option<f64>,
@@ -218,7 +220,8 @@ impl Report {
                 }
             }
         }
-        Report { study: STUDY, draws, kernels: [names(0), names(1)], left_out, rows }
+        let clock_spread = clock_spread(area.0, variants);
+        Report { study: STUDY, draws, kernels: [names(0), names(1)], left_out, clock_spread, rows }
     }
 }
 
@@ -246,7 +249,6 @@ impl Row {
             options: v.options,
             luts,
             mhz,
-            mhz_spread: known.and_then(Figures::range).map(|[least, most]| most - least),
             mips,
             mips_gain: None,
             per_area: mips.zip(luts).map(|(mips, luts)| 1000.0 * mips / f64::from(luts)),
@@ -263,6 +265,21 @@ impl Row {
         let ratio = |of: Option<f64>, first: Option<f64>| of.zip(first).map(|(of, first)| of / first);
         Row { mips_gain: ratio(self.mips, first.mips), per_area_gain: ratio(self.per_area, first.per_area), ..self }
     }
+}
+
+fn clock_spread(measured: &Results, variants: &[Variant]) -> Option<f64> {
+    let mut runs: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    let is_of = |found: &&Found| found.board == board().name && variants.iter().any(|v| v.core == found.core);
+    for found in measured.all().iter().filter(is_of) {
+        if let Outcome::Timing(timing) = &found.outcome {
+            runs.entry((&found.core, &found.hash)).or_default().push(timing.mhz);
+        }
+    }
+    let spread = |runs: &Vec<f64>| {
+        let [least, most] = [f64::min, f64::max].map(|of| runs.iter().copied().reduce(of).expect("there is a run"));
+        (runs.len() > 1).then_some((most - least) / most)
+    };
+    runs.values().filter_map(spread).reduce(f64::max)
 }
 
 /// Of the figures that the page is made of besides simulations.
@@ -302,9 +319,7 @@ fn table(report: &Report, size: (u32, u32), set: &str) -> Vec<Vec<String>> {
 /// Which mechanism makes most of an FPGA, among those whose cores were measured, and which are not told apart from it.
 fn best(report: &Report, size: (u32, u32), set: &str) -> String {
     let rows: Vec<&Row> = report.rows.iter().filter(|row| row.is_of(size, set)).collect();
-    // As far apart as runs of one core were.
-    let spreads = report.rows.iter().filter_map(|row| Some(row.mhz_spread? / row.mhz?));
-    let spread = spreads.fold(0.0, f64::max);
+    let spread = report.clock_spread;
     let most = |value: fn(&Row) -> Option<f64>, near: &dyn Fn(&Row, &Row) -> bool| {
         let known = rows.iter().filter(|row| value(row).is_some());
         let first = known.clone().max_by(|a, b| value(a).partial_cmp(&value(b)).expect("figures are numbers"))?;
@@ -317,7 +332,11 @@ fn best(report: &Report, size: (u32, u32), set: &str) -> String {
     // In each draw, as gains are.
     let overlaps = |row: &Row, first: &Row| !row.by_draw.iter().zip(&first.by_draw).all(|(row, first)| row < first);
     let within = |value: fn(&Row) -> Option<f64>| {
-        move |row: &Row, first: &Row| value(row).zip(value(first)).is_some_and(|(a, b)| a >= b * (1.0 - spread))
+        move |row: &Row, first: &Row| {
+            // Without it nothing is told apart.
+            let least = 1.0 - spread.unwrap_or(1.0);
+            value(row).zip(value(first)).is_some_and(|(a, b)| a >= b * least)
+        }
     };
     let mut lines: Vec<String> = Vec::new();
     lines.extend(most(|row| Some(row.compared.thread_ipc), &overlaps).map(|who| format!("* a cycle: {who}\n")));
@@ -327,9 +346,11 @@ fn best(report: &Report, size: (u32, u32), set: &str) -> String {
     let of = match known {
         0 => "no clock is known".to_string(),
         _ => format!(
-            "clock and area are known of {known} of {}, and clocks of one core are up to {} apart",
+            "clock and area are known of {known} of {}, {}",
             rows.len(),
-            share(spread)
+            spread.map_or("each of one run, so clocks tell none apart".into(), |spread| {
+                format!("and clocks of one core are up to {} apart", share(spread))
+            })
         ),
     };
     format!("Most thread instructions ({of}):\n\n{}", lines.concat())
@@ -392,7 +413,6 @@ fn is_of_figures(page: &str, measured: &Results) -> Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::super::area::cores::Key;
-    use super::super::area::results::Outcome;
     use super::super::area::tests::{flat, nows, timing};
     use super::*;
 
@@ -425,6 +445,13 @@ mod tests {
         assert_eq!((third.luts, third.per_area_gain), (None, None));
         assert!(third.note.contains("older"), "{}", third.note);
         assert_eq!(row(3, &[1.0, 1.0]).note, "not measured");
+        assert_eq!(clock_spread(&results, &variants), None, "each has one run");
+        let mut several = results;
+        let key = Key { board: board().name.into(), core: variants[0].core.clone(), of: Of::Seed(2) };
+        several.set(&key, "now", timing(40.0));
+        assert!((clock_spread(&several, &variants).unwrap() - 0.2).abs() < 1e-12);
+        several.set(&key, "before", timing(40.0));
+        assert_eq!(clock_spread(&several, &variants), None, "they are of two cores");
     }
 
     #[test]

@@ -135,7 +135,9 @@ fn what_cannot_be_watched() {
 fn coverage_that_cannot_be_measured_or_written() {
     let place = Place::new();
     assert!(place.bad("cover --warps 3").starts_with("warps = 3"));
-    assert!(place.bad("cover --lanes 1 --docs none").ends_with("none/evidence/coverage.md: there is no such folder"));
+    assert!(place.bad("cover --docs none").ends_with("none/evidence/coverage.md: there is no such folder"));
+    let of_one = place.bad("cover --lanes 1 --divergence stack --docs .");
+    assert_eq!(of_one, "--docs is of the usual cores: leave --lanes=1 --divergence=stack away");
     assert!(place.bad("cover --lanes 1 --memory 128K").contains("on 1 × 8: "));
 }
 
