@@ -423,11 +423,15 @@ fn cache(text: &str) -> Result<Cache, String> {
     Ok(cache)
 }
 
+/// A second level of so many bytes, the rest of it as it is unless said otherwise.
+pub fn second_level_of(size: u32) -> SecondLevel {
+    SecondLevel { cache: Cache { size, ways: 8, line: 1, misses: 16 }, latency: 20 }
+}
+
 /// A second level: `64K,latency=40`.
 fn second_level(text: &str) -> Result<SecondLevel, String> {
     let (size, rest) = text.split_once(',').unwrap_or((text, ""));
-    let cache = Cache { size: bytes(size)?, ways: 8, line: 1, misses: 16 };
-    let mut level = SecondLevel { cache, latency: 20 };
+    let mut level = second_level_of(bytes(size)?);
     let SecondLevel { cache: Cache { ways, line, misses, .. }, latency } = &mut level;
     set_fields(rest, [("ways", ways), ("line", line), ("latency", latency), ("misses", misses)])?;
     Ok(level)

@@ -18,6 +18,7 @@ use super::told;
 use super::workloads::{Workload, measured_set};
 use crate::interrupt::Interrupt;
 use crate::output::ResultFile;
+use crate::shape::second_level_of;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use heddle_check::{compaction, issues};
@@ -100,9 +101,6 @@ const CHARTED: [&str; 5] = ["never", "tbc", "tbc+", "capri-latest-32", "path-tab
 
 const STUDY: &str = "compaction";
 const WARPS: u32 = 32;
-/// What `--second-level` has unless it says otherwise.
-const SECOND_LEVEL_WAYS: u32 = 8;
-const SECOND_LEVEL_LATENCY: u32 = 20;
 
 #[derive(Serialize)]
 struct Report {
@@ -169,7 +167,7 @@ struct Figures {
     /// that it or memory does. Which of the two it is where it is both is the core's choice: see [`IdleCycles`].
     idle_share: f64,
     divergence_share: f64,
-    held_share: Option<f64>,
+    held_share: f64,
     /// Of all, too: those not taken while nothing but writes under way kept a block from forming warps anew.
     owed_share: Option<f64>,
     idle: IdleCycles,
@@ -230,7 +228,7 @@ impl Figures {
             idle_over_never: over(&|s| Some(idle(s))),
             idle_share: s.idle_share(),
             divergence_share: s.divergence_share(),
-            held_share: Some(s.held_share()),
+            held_share: s.held_share(),
             owed_share: s.owed.map(|owed| owed as f64 / (s.cycles - s.idle.interval) as f64),
             idle: s.idle,
             cache: s.cache,
@@ -287,6 +285,13 @@ struct Mean {
     decisions: Option<[f64; 4]>,
     /// Decisions to bypass after which a warp waits all the same, where threads reconverge, of all.
     bypass_waits: Option<f64>,
+}
+
+impl Report {
+    fn mean(&self, config: Name, by: By, set: Set, variant: &str) -> Option<&Mean> {
+        let wanted = (config, by, set, variant);
+        self.means.iter().find(|mean| (mean.config, mean.by, mean.set, mean.variant) == wanted)
+    }
 }
 
 type Draw = fn(&Report) -> String;
@@ -410,8 +415,8 @@ impl Compaction {
             ..shape
         };
         let behind = |(first, times): (Cache, u32)| {
-            let cache = Cache { size: first.size * times, ways: SECOND_LEVEL_WAYS, ..first };
-            SecondLevel { cache, latency: SECOND_LEVEL_LATENCY }
+            let usual = second_level_of(first.size * times);
+            SecondLevel { cache: Cache { line: first.line, misses: first.misses, ..usual.cache }, ..usual }
         };
         let second_level = shape.cache.zip(configuration.second_level).map(behind);
         let shape = Shape { second_level: shape.second_level.or(second_level), ..shape };
@@ -482,6 +487,13 @@ impl Row {
     }
 }
 
+/// The harmonic mean over kernels of ratios that each has for a draw, in each draw; nothing without kernels.
+fn harmonic(kernels: &[&[f64]]) -> Option<Gain> {
+    let draws = kernels.iter().map(|ratios| ratios.len()).min().filter(|draws| *draws > 0)?;
+    let of_draw = |draw: usize| kernels.len() as f64 / kernels.iter().map(|ratios| ratios[draw].recip()).sum::<f64>();
+    Some(Gain::of((0..draws).map(of_draw)))
+}
+
 /// The means of a configuration's rows, of each set by variant.
 fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
     let mean = |by: By, set: Set, variant: &Variant| {
@@ -493,11 +505,7 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
         };
         let shares = |figures: &Figures| prediction::shares(figures.prediction.as_ref()?);
-        let draws = figures.iter().filter_map(|figures| Some(figures.gains.as_ref()?.len())).min().unwrap_or(0);
-        let harmonic =
-            |draw: usize| average(&|figures| Some(figures.gains.as_ref()?.get(draw)?.recip())).map(f64::recip);
-        let by_draw: Vec<f64> = (0..draws).filter_map(harmonic).collect();
-        let gain = (!by_draw.is_empty()).then(|| Gain::of(by_draw.iter().copied()));
+        let gain = harmonic(&figures.iter().filter_map(|figures| figures.gains.as_deref()).collect::<Vec<_>>());
         Mean {
             config: configuration.name,
             set,
@@ -510,7 +518,7 @@ fn means(configuration: &Configuration, rows: &[Row]) -> Vec<Mean> {
             simt_efficiency: average(&|figures| Some(figures.simt_efficiency)),
             idle_share: average(&|figures| Some(figures.idle_share)),
             divergence_share: average(&|figures| Some(figures.divergence_share)),
-            held_share: average(&|figures| figures.held_share),
+            held_share: average(&|figures| Some(figures.held_share)),
             owed_share: average(&|figures| figures.owed_share),
             warps: all([0, 1].map(|when| average(&|figures| Some(figures.warps()?[when])))),
             bypass_waits: average(&|figures| prediction::waits(figures.prediction.as_ref()?)),
@@ -624,8 +632,7 @@ mod tests {
     fn means_are_harmonic_and_leave_out_what_failed() {
         let report = example();
         let mean_by = |by, config, set, variant| {
-            let is = |mean: &&Mean| (mean.by, mean.config, mean.set, mean.variant) == (by, config, set, variant);
-            let mean = report.means.iter().find(is).unwrap();
+            let mean = report.mean(config, by, set, variant).unwrap();
             (mean.kernels, mean.gain)
         };
         let mean = |config, set, variant| mean_by(By::Paper, config, set, variant);

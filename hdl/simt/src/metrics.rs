@@ -12,8 +12,8 @@
 //! Simulations also have `lost_…`, the cause of this cycle; `in_unit`, the warps that the divergence unit has;
 //! `loads_under_way`; `waits_for_loads`, cycles in which an access waits for an entry of the load queue;
 //! `idle_beside_unit`, cycles without an issue in which the divergence unit has all threads of a warp or holds back what
-//! could issue, whatever other warps wait for; and `failures`, the number of threads that ended with an exit code other than 0. The first failure of each hardware
-//! thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
+//! could issue, whatever other warps wait for; and `failures`, the number of threads that ended with an exit code other
+//! than 0. The first failure of each hardware thread is in the memories `lane[…].first`, where `lane[…].failed` has its bit on.
 
 use crate::divergence::Events;
 use crate::divergence::interface::{OfSlot, Releases, by_side};

@@ -131,7 +131,8 @@ fn put<T>(path: &Path, action: impl FnOnce(&Path) -> io::Result<T>) -> Result<T,
 pub(super) fn compiler_or_note() -> Option<&'static Compiler> {
     // Of what a test prints itself, nothing is seen if it passes.
     let skipped = |error: &CompilerError| {
-        let _ = io::Write::write_fmt(&mut io::stderr(), format_args!("SKIPPED: {error}\n"));
+        use io::Write as _;
+        let _ = writeln!(io::stderr(), "SKIPPED: {error}");
     };
     Compiler::found().inspect_err(skipped).ok()
 }

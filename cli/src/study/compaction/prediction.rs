@@ -1,6 +1,6 @@
 //! Decisions to wait for a compaction or not, in the four classes of `capri.txt` §5.1: the picture of its Figure 9.
 
-use super::{By, Mean, Name, Report, Row, Set};
+use super::{By, Name, Report, Row, Set};
 use crate::study::stacked::{Bar, Bars, Stacked};
 use crate::study::table::share;
 use heddle_testbench::machine::Prediction;
@@ -55,10 +55,8 @@ pub fn told(report: &Report) -> String {
         format!("{mean} of decisions are right with `{variant}` (the paper's {})", share(paper))
     };
     let mean = |set: Set| {
-        let wanted = (Name::CapriPaper, By::Paper, set, "tbc+");
-        let is = |mean: &&Mean| (mean.config, mean.by, mean.set, mean.variant) == wanted;
-        let right = report.means.iter().find(is).and_then(|mean| mean.decisions).map(|[a, b, ..]| share(a + b));
-        right.unwrap_or("-".into())
+        let mean = report.mean(Name::CapriPaper, By::Paper, set, "tbc+");
+        mean.and_then(|mean| mean.decisions).map_or("-".into(), |[bypass, stall, ..]| share(bypass + stall))
     };
     format!(
         "On {}, which the paper calls hard to predict, {}. Of `tbc+`, the paper says that over 80 % of decisions are wrong, \
@@ -83,11 +81,7 @@ pub fn chart(report: &Report) -> String {
             };
             groups.push(bars(rows[0].kernel().into(), shares, |_| None));
         }
-        let mean = |name: &str| {
-            let wanted = (Name::CapriPaper, By::Paper, set, name);
-            let is = |mean: &&Mean| (mean.config, mean.by, mean.set, mean.variant) == wanted;
-            report.means.iter().find(is)?.decisions
-        };
+        let mean = |name: &str| report.mean(Name::CapriPaper, By::Paper, set, name)?.decisions;
         let mean_bars = bars(format!("mean, {}", set.text()), mean, |name| published(Name::CapriPaper, set, name));
         groups.push(mean_bars);
     }

@@ -2,7 +2,7 @@
 
 use super::papers::{ALONE, MODEL_NEVER, SAID, STEADY_NEVER};
 use super::prediction::{self, published, shares, waits};
-use super::{By, CONFIGURATIONS, Configuration, Figures, Mean, Name, Report, Row, Set, Variant};
+use super::{By, CONFIGURATIONS, Configuration, Figures, Mean, Name, Report, Row, Set, Variant, harmonic};
 use crate::study::draws::Gain;
 use crate::study::fit;
 use crate::study::table::{gain, markdown, plain, share};
@@ -83,8 +83,7 @@ const COHERENT_LOSS: f64 = 0.01;
 /// How CAPRI compares with what its paper says, without slack and with it.
 fn capri(report: &Report) -> String {
     let [without, with] = ["capri-latest-32", "capri-slack-2"].map(|variant| {
-        let wanted = (Name::CapriPaper, By::Paper, Set::Divergent, variant);
-        let mean = report.means.iter().find(|mean| (mean.config, mean.by, mean.set, mean.variant) == wanted);
+        let mean = report.mean(Name::CapriPaper, By::Paper, Set::Divergent, variant);
         let coherent = report.rows.iter().filter(|row| row.is_of(Name::CapriPaper, variant) && row.set() == "coherent");
         let lost = |row: &Row| Some((row.kernel(), row.figures.as_ref()?.compared.gain()?));
         let losing = listed(coherent.filter_map(lost).filter(|(_, gain)| gain.greatest < 1.0 - COHERENT_LOSS));
@@ -105,11 +104,7 @@ fn capri(report: &Report) -> String {
 /// On which kernels a variant does more than thread block compaction in every draw, and on which less.
 fn over_tbc(report: &Report, variant: &str) -> String {
     let kernels: Vec<(&str, Gain)> = kernels(report, Name::CapriPaper)
-        .filter_map(|rows| {
-            let gains =
-                |variant: &str| rows.iter().find(|row| row.of.variant == variant)?.figures.as_ref()?.gains.as_ref();
-            Some((rows[0].kernel(), Gain::paired(gains("tbc+")?, gains(variant)?)))
-        })
+        .filter_map(|rows| Some((rows[0].kernel(), over(rows, variant, "tbc+")?)))
         .collect();
     let list = |is: fn(&Gain) -> bool| listed(kernels.iter().copied().filter(|(_, gain)| is(gain)));
     format!(
@@ -124,11 +119,8 @@ fn likely_points(report: &Report) -> String {
     // §4: NVRT and MUM.
     let told = [("work_queue", "more"), ("suffix", "less")].map(|(kernel, paper)| {
         let rows = kernels(report, Name::LikelyPoints).find(|rows| rows[0].kernel() == kernel)?;
-        let gains = |variant: &str| figures_of(rows, variant)?.gains.clone();
-        let brought = |with: &str, without: &str| -> Option<Vec<f64>> {
-            Some(gains(with)?.iter().zip(gains(without)?).map(|(with, without)| with / without).collect())
-        };
-        let gain = Gain::paired(&brought("never, likely", "never")?, &brought("tbc", "tbc, no likely")?);
+        let gain =
+            Gain::paired(&ratios_of(rows, "never, likely", "never")?, &ratios_of(rows, "tbc", "tbc, no likely")?);
         let ours = match (gain.least > 1.0, gain.greatest < 1.0) {
             (true, _) => "more in every draw",
             (_, true) => "less in every draw",
@@ -314,7 +306,7 @@ impl Tables<'_> {
             self.ours(
                 "opportunities to issue that memory or the divergence unit takes away, of all",
                 &self.main,
-                |figures| percent(figures.held_share, share),
+                |figures| share(figures.held_share),
                 |mean| Some(percent(mean.held_share, share)),
             ),
         ];
@@ -412,11 +404,8 @@ fn by_measurement(report: &Report, name: Name, variants: &[&Variant]) -> Vec<Vec
     for set in Set::ALL {
         let is_of = |rows: &&[Row]| rows[0].measured_set == Some(set.text());
         let kernels: Vec<&str> = kernels(report, name).filter(is_of).map(|rows| rows[0].kernel()).collect();
-        let mean = |variant: &&Variant| {
-            let wanted = (name, By::Measurement, set, variant.name);
-            let is = |mean: &&Mean| (mean.config, mean.by, mean.set, mean.variant) == wanted;
-            ranged(report.means.iter().find(is).and_then(Mean::gain))
-        };
+        let mean =
+            |variant: &&Variant| ranged(report.mean(name, By::Measurement, set, variant.name).and_then(Mean::gain));
         let first = [set.text().to_string(), kernels.join(", "), String::new()];
         lines.push(first.into_iter().chain(variants.iter().map(mean)).collect());
     }
@@ -445,9 +434,15 @@ fn workload(report: &Report, name: Name) -> Vec<Vec<String>> {
 }
 
 /// What a variant does over another, draw by draw; each stands over never, a cycle model over its own. None if one failed.
-fn over(rows: &[Row], variant: &str, base: &str) -> Option<Gain> {
+fn ratios_of(rows: &[Row], variant: &str, base: &str) -> Option<Vec<f64>> {
     let gains = |variant: &str| figures_of(rows, variant)?.gains.as_ref();
-    Some(Gain::paired(gains(base)?, gains(variant)?))
+    let (base, own) = (gains(base)?, gains(variant)?);
+    assert_eq!(base.len(), own.len(), "a pair a draw");
+    Some(base.iter().zip(own).map(|(base, own)| own / base).collect())
+}
+
+fn over(rows: &[Row], variant: &str, base: &str) -> Option<Gain> {
+    Some(Gain::of(ratios_of(rows, variant, base)?.into_iter()))
 }
 
 /// A column for each pair of a variant and what it is over, and the harmonic means of the sets.
@@ -463,15 +458,8 @@ fn one_over_another(report: &Report, name: Name, pairs: &[[&str; 2]]) -> Vec<Vec
     for set in Set::ALL {
         let mean = |[variant, base]: &[&str; 2]| {
             let of_set = kernels(report, name).filter(|rows| rows[0].set() == set.text());
-            let gains = |rows: &[Row]| {
-                let gains = |variant: &str| figures_of(rows, variant)?.gains.clone();
-                Some(gains(base)?.iter().zip(gains(variant)?).map(|(base, own)| own / base).collect::<Vec<_>>())
-            };
-            let of_kernels: Vec<Vec<f64>> = of_set.filter_map(gains).collect();
-            let draws = of_kernels.iter().map(Vec::len).min().unwrap_or(0);
-            let harmonic =
-                |draw: usize| of_kernels.len() as f64 / of_kernels.iter().map(|gains| gains[draw].recip()).sum::<f64>();
-            ranged((draws > 0).then(|| Gain::of((0..draws).map(harmonic))))
+            let of_kernels: Vec<Vec<f64>> = of_set.filter_map(|rows| ratios_of(rows, variant, base)).collect();
+            ranged(harmonic(&of_kernels.iter().map(Vec::as_slice).collect::<Vec<_>>()))
         };
         let heads = ["mean", "", set.text()].map(String::from);
         lines.push(heads.into_iter().chain(pairs.iter().map(mean)).collect());
@@ -565,11 +553,7 @@ fn lines(report: &Report, name: Name, variants: &[&Variant], cells: Cells) -> Ve
     }
     for set in Set::ALL {
         let means = |text: fn(&Mean) -> Option<String>| -> Option<Vec<String>> {
-            let of = |variant: &&Variant| {
-                let wanted = (name, By::Paper, set, variant.name);
-                let mean = |mean: &&Mean| (mean.config, mean.by, mean.set, mean.variant) == wanted;
-                text(report.means.iter().find(mean)?)
-            };
+            let of = |variant: &&Variant| text(report.mean(name, By::Paper, set, variant.name)?);
             variants.iter().map(of).collect()
         };
         for (title, text) in [("mean", cells.mean), ("paper", cells.published)] {

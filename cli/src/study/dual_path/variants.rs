@@ -81,7 +81,7 @@ pub fn differing(report: &Report) -> String {
         of(rows, STACK).zip(of(rows, DUAL_PATH)).is_some_and(|(stack, dual)| figures(stack) != figures(dual))
     };
     let names: Vec<String> = kernels(report).filter(differ).map(|rows| format!("`{}`", rows[0].kernel())).collect();
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+    listed(&names, "none")
 }
 
 /// From the least to the greatest of dual path on the interleavable kernels, and on the others.
@@ -179,11 +179,10 @@ pub fn beyond(report: &Report) -> String {
             format!("`{kernel}` ({})", core_text((*warps, *latency, *cache)))
         })
         .collect();
-    let list = |names: Vec<String>| if names.is_empty() { "no kernel".into() } else { names.join(", ") };
     format!(
         "even the draw that gains least has half a point more or better on {}; on the other cores below, on {}",
-        list(here),
-        list(elsewhere)
+        listed(&here, "no kernel"),
+        listed(&elsewhere, "no kernel")
     )
 }
 
@@ -200,7 +199,11 @@ pub fn signs(report: &Report) -> String {
         format!("`{}` ({}, {own})", rows[0].kernel(), rows[0].paper)
     };
     let names: Vec<String> = kernels(report).filter(reverse).map(told).collect();
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+    listed(&names, "none")
+}
+
+fn listed(names: &[String], none: &str) -> String {
+    if names.is_empty() { none.into() } else { names.join(", ") }
 }
 
 fn core_text((warps, latency, cache): (u32, u32, u32)) -> String {
