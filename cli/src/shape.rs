@@ -133,7 +133,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "NAME", value_parser = choice(Coalescing::ALL))]
     pub coalescing: Option<Coalescing>,
     /// The lanes that do not: `split`, their path splits off; `serialise`, they follow while the warp runs on, as it
-    /// must under --divergence stack [default: split; serialise for stack and dual-path]
+    /// must under --divergence stack and block-stack [default: split; serialise for stack, dual-path and block-stack]
     #[arg(long, value_name = "NAME", value_parser = choice(Replay::ALL))]
     pub replay: Option<Replay>,
     /// Loads that may be under way at once: a power of two, 2 … 64 [default: 8]

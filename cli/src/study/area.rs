@@ -27,7 +27,7 @@ use queue::Queue;
 use results::{Found, Now, Outcome, Results, modules};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -111,11 +111,12 @@ pub type Nows = HashMap<(&'static str, String), Now>;
 
 impl Area {
     pub fn run(self) -> Result<()> {
-        let file = self.docs.as_ref().map(|folder| folder.join(RESULTS));
-        let mut results = file.as_deref().map_or_else(|| Ok(Results::default()), Results::read)?;
         if let Some(folder) = &self.docs {
             tree::check(folder, [RESULTS, PAGE].into_iter().chain(charts::NAMES))?;
         }
+        let _alone = self.docs.as_deref().map(alone).transpose()?;
+        let file = self.docs.as_ref().map(|folder| folder.join(RESULTS));
+        let mut results = file.as_deref().map_or_else(|| Ok(Results::default()), Results::read)?;
         let interrupt = Interrupt::catch()?;
         let now = nows()?;
         results.keep(|found| now.keys().any(|(board, core)| (*board, core) == (found.board.as_str(), &found.core)));
@@ -223,6 +224,19 @@ impl Area {
         all.retain(|(_, key)| self.cores.is_empty() || named.contains(&key.core));
         all.sort_by_key(|(effort, _)| *effort);
         Ok(all.into_iter().map(|(_, key)| key).collect())
+    }
+}
+
+/// The folder, locked: of two that write their results there each would lose what the other found. None on a file system
+/// without locks.
+fn alone(docs: &Path) -> Result<Option<File>> {
+    let folder = File::open(docs)?;
+    match folder.try_lock() {
+        Ok(()) => Ok(Some(folder)),
+        Err(TryLockError::WouldBlock) => {
+            bail!("cannot write {}: another `heddle study area` does; wait for its end", docs.join(RESULTS).display())
+        }
+        Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 

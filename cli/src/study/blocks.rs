@@ -209,9 +209,9 @@ fn in_blocks(kernel: &'static Kernel, shape: &Shape, threads: u32) -> Run {
 /// A line for each kernel and size of blocks.
 fn table(report: &Report) -> Vec<Vec<String>> {
     let heads = VARIANTS[1..].iter().map(|(name, _)| format!("{name}: over the stack"));
-    let waits = VARIANTS[1..].iter().map(|(name, _)| format!("{name}: waits"));
+    let beside = VARIANTS[1..].iter().map(|(name, _)| format!("{name}: beside the unit"));
     let first = ["kernel", "threads of a block", "blocks", "stack: thread IPC"].map(String::from);
-    let mut lines = vec![first.into_iter().chain(heads).chain(waits).collect::<Vec<_>>()];
+    let mut lines = vec![first.into_iter().chain(heads).chain(beside).collect::<Vec<_>>()];
     for rows in report.rows.chunks(VARIANTS.len()) {
         let (of, threads) = (&rows[0], report.lanes * report.warps);
         let mut line = vec![of.kernel().to_string(), of.block_threads.to_string()];
@@ -235,8 +235,8 @@ fn price(report: &Report) -> String {
     let line = |kernel: &&str| {
         let [large, small] = [report.lanes * report.warps, report.lanes].map(|threads| of(kernel, threads));
         format!(
-            "* `{kernel}`: {} of cycles are waited with one block, {} with a warp a block; thread IPC is {} and {} over \
-             the stack's, and would be {} and {} by those cycles alone.\n",
+            "* `{kernel}`: {} of cycles are idle beside the unit with one block, {} with a warp a block; thread IPC is {} \
+             and {} over the stack's, and would be {} and {} by those cycles alone.\n",
             share(large.idle_beside_unit),
             share(small.idle_beside_unit),
             gain(large.gain().mean),
@@ -248,33 +248,33 @@ fn price(report: &Report) -> String {
     kernels.iter().map(line).collect()
 }
 
-/// Whether smaller blocks wait less, without compaction.
+/// Whether less is lost with smaller blocks, without compaction.
 fn falls(report: &Report) -> String {
-    let mut rises: Vec<&str> = Vec::new();
+    let mut loses_more: Vec<&str> = Vec::new();
     let off: Vec<&Row> = report.rows.iter().filter(|row| row.of.variant == VARIANTS[1].0).collect();
     for [large, small] in off.array_windows() {
         let same_kernel = large.kernel() == small.kernel();
-        if same_kernel && small.idle_beside_unit > large.idle_beside_unit && !rises.contains(&large.kernel()) {
-            rises.push(large.kernel());
+        if same_kernel && small.gain().mean < large.gain().mean && !loses_more.contains(&large.kernel()) {
+            loses_more.push(large.kernel());
         }
     }
-    match rises[..] {
+    match loses_more[..] {
         [] => "It does, with each halving, on every kernel.".into(),
-        _ => format!("It does not with each halving on {}.", rises.join(", ")),
+        _ => format!("It does not with each halving on {}.", loses_more.join(", ")),
     }
 }
 
-/// How far what is waited is from what is lost, without compaction.
+/// How far cycles idle beside the unit are from what is lost, without compaction.
 fn explains(report: &Report) -> String {
     let off = report.rows.iter().filter(|row| row.of.variant == VARIANTS[1].0);
     let misses = |row: &Row| 100.0 * (row.explained - row.gain().mean).abs();
     let worst = off.max_by(|a, b| misses(a).total_cmp(&misses(b))).expect("there are kernels");
     format!(
-        "If it is all that costs, thread IPC falls by just the cycles that are waited and that the stack has not. By that it is \
-         off by {:.1} points of a hundred at most, on `{}` in blocks of {} threads.",
+        "it is off by {:.1} points of a hundred at most, on `{}` in blocks of {} threads, which do {}",
         misses(worst),
         worst.kernel(),
-        worst.block_threads
+        worst.block_threads,
+        gain(worst.gain().mean)
     )
 }
 
@@ -383,12 +383,14 @@ mod tests {
         assert_eq!((table.len(), table[3][1..3].join(" "), table[3][7].as_str()), (4, "4 4".into(), "4.0 %"));
         let page = text(&report);
         assert!(
-            page.contains("`gcd`: 16.0 % of cycles are waited with one block, 4.0 % with a warp a block"),
+            page.contains("`gcd`: 16.0 % of cycles are idle beside the unit with one block, 4.0 % with a warp a block"),
             "{page}"
         );
         // Half of the IPC is lost.
         assert!(
-            page.contains("it is off by 46.2 points of a hundred at most, on `gcd` in blocks of 4 threads"),
+            page.contains(
+                "it is off by 46.2 points of a hundred at most, on `gcd` in blocks of 4 threads, which do -50.0 %."
+            ),
             "{page}"
         );
         assert!(page.contains("It does, with each halving") && !page.contains(['{', '}']), "{page}");

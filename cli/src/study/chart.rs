@@ -41,7 +41,7 @@ const HEAD: f64 = 76.0;
 /// Below them.
 const AXIS: f64 = 34.0;
 /// Of series: no more than so many.
-pub const COLOURS: [&str; 5] = ["#f08c2e", "#08519c", "#3182bd", "#85b9dd", "#c6dbef"];
+const COLOURS: [&str; 6] = ["#f08c2e", "#08519c", "#3182bd", "#85b9dd", "#c6dbef", "#8c8c8c"];
 
 impl Bars {
     /// Each with the number of its series.
@@ -63,6 +63,7 @@ impl Bars {
 
 impl Chart<'_> {
     pub fn svg(&self) -> String {
+        assert!(self.series.len() <= COLOURS.len(), "each of the series has a colour of its own");
         let scale = WIDTH / self.most;
         let left = MARGIN + LABELS;
         let bottom = HEAD + self.groups.iter().map(Bars::height).sum::<f64>();
@@ -87,7 +88,7 @@ impl Chart<'_> {
             picture = picture.add(text(left - 8.0, top + height / 2.0 + 4.0, "end", &group.name));
             for (place, (series, value)) in group.bars().enumerate() {
                 let y = top + place as f64 * BAR;
-                picture = picture.add(rectangle(left, y, value * scale, BAR - 1.0, COLOURS[series % COLOURS.len()]));
+                picture = picture.add(rectangle(left, y, value * scale, BAR - 1.0, COLOURS[series]));
                 let x = left + value * scale + 4.0;
                 numbers = numbers.add(above_lines(text(x, y + BAR - 3.0, "start", &format!("{value:.1}"))));
             }
@@ -101,8 +102,7 @@ impl Chart<'_> {
     }
 
     fn legend(&self) -> Group {
-        let colours = COLOURS.iter().copied().cycle();
-        legend(self.series.iter().copied().zip(colours), self.mark, MARGIN, LETTER)
+        legend(self.series.iter().copied().zip(COLOURS), self.mark, MARGIN, LETTER)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `heddle study mechanisms`: every kernel on every mechanism, on one core.
 
 use super::age;
-use super::chart::{Bars, COLOURS, Chart};
+use super::chart::{Bars, Chart};
 use super::draws::{self, Compared, DIVERGENT, DrawsArgs, Gain, Subject, mean};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
@@ -53,6 +53,8 @@ pub struct Mechanisms {
 }
 
 const STUDY: &str = "mechanisms";
+/// Mechanisms in the chart, at most.
+const CHARTED: usize = 5;
 
 /// A mechanism, and the core that has it.
 struct Variant {
@@ -227,11 +229,11 @@ impl Mechanisms {
     }
 }
 
-/// As many as a chart has colours; all, if none or one serves accesses so.
+/// The first of those that serialise; of all, if none or one does.
 fn charted(variants: &[Variant]) -> Vec<usize> {
     let serialises = |at: &usize| variants[*at].shape.replay == Replay::Serialise;
-    let charted: Vec<usize> = (0..variants.len()).filter(serialises).take(COLOURS.len()).collect();
-    if charted.len() > 1 { charted } else { (0..variants.len().min(COLOURS.len())).collect() }
+    let charted: Vec<usize> = (0..variants.len()).filter(serialises).take(CHARTED).collect();
+    if charted.len() > 1 { charted } else { (0..variants.len().min(CHARTED)).collect() }
 }
 
 impl Report {

@@ -1,7 +1,7 @@
 //! `heddle study order`: every kernel in every order of traversal, on path tables.
 
 use super::age;
-use super::draws::{self, Compared, DrawsArgs, Subject, mean};
+use super::draws::{self, Compared, DrawsArgs, Gain, Subject, mean};
 use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// SIMT efficiency, IPC, paths and traffic of the cold table of every kernel in every order of traversal, on path tables.
+/// SIMT efficiency, time, paths and traffic of the cold table of every kernel in every order of traversal, on path tables.
 ///
 /// Orders that bring paths together run programs as they are; the others, and the usual one for comparison, also programs
 /// with convergence barriers at the post-dominators of branches, as `heddle predict --pdom` places them. Lanes of an access
@@ -158,7 +158,7 @@ struct Row {
 
 #[derive(Serialize)]
 struct Figures {
-    /// With the usual order's plain program.
+    /// In cycles, with the usual order's plain program: instructions on barriers are no work.
     #[serde(flatten)]
     compared: Compared,
     /// Arithmetic means over the draws.
@@ -174,12 +174,13 @@ struct Figures {
 }
 
 impl Figures {
-    fn new(draws: &[Summary], first: Option<&[f64]>) -> Figures {
+    fn new(draws: &[Summary], first: Option<&[Summary]>) -> Figures {
         let mean = |value: &dyn Fn(&Summary) -> f64| draws::average(draws, value);
-        let ipc = draws::ipc(draws);
+        let alone = Compared::alone(&draws::ipc(draws));
+        let cycles = |draws: &[Summary]| draws.iter().map(|draw| draw.cycles as f64).collect::<Vec<_>>();
         let traffic = |s: &Summary| (s.cct_insertions + s.cct_extractions + s.cct_swaps) as f64;
         Figures {
-            compared: first.map_or(Compared::alone(&ipc), |first| Compared::new(first, &ipc)),
+            compared: first.map_or(alone, |first| alone.over(Gain::paired(&cycles(draws), &cycles(first)))),
             simt_efficiency: mean(&|s| s.simt_efficiency),
             cycles: mean(&|s| s.cycles as f64),
             paths: draws.iter().map(|s| s.most_paths).max().unwrap_or(0),
@@ -205,7 +206,7 @@ impl Orders {
         let results = draws::each_as(&runs, self.draws, &usual(self.shape.seed), kept.as_ref(), &interrupt)?;
         let mut rows = Vec::new();
         for (kernel, on_cores) in kernels.iter().zip(draws::by_program(&results, kernels.len())) {
-            let first = on_cores[0].as_deref().ok().map(draws::ipc);
+            let first = on_cores[0].clone().ok();
             for (variant, drawn) in VARIANTS.iter().zip(on_cores) {
                 let (figures, failed) = match drawn {
                     Ok(draws) => (Some(Figures::new(&draws, first.as_deref())), None),
@@ -247,31 +248,59 @@ const NONE: &str = "-";
 
 /// A line for each kernel, a cell for each variant, below its names.
 fn table(report: &Report, cell: impl Fn(&Figures) -> String) -> Vec<Vec<String>> {
-    let mut lines = vec![std::iter::once("kernel".into()).chain(VARIANTS.map(Variant::name)).collect::<Vec<String>>()];
+    table_of(report, |_| true, cell)
+}
+
+/// The same, of some of the variants.
+fn table_of(report: &Report, is: impl Fn(Variant) -> bool, cell: impl Fn(&Figures) -> String) -> Vec<Vec<String>> {
+    let names = VARIANTS.into_iter().filter(|variant| is(*variant)).map(Variant::name);
+    let mut lines: Vec<Vec<String>> = vec![std::iter::once("kernel".into()).chain(names).collect()];
     for rows in report.rows.chunks(VARIANTS.len()) {
-        let cells = rows.iter().map(|row| row.figures.as_ref().map_or(NONE.into(), &cell));
+        let some = VARIANTS.iter().zip(rows).filter(|(variant, _)| is(**variant));
+        let cells = some.map(|(_, row)| row.figures.as_ref().map_or(NONE.into(), &cell));
         lines.push(std::iter::once(rows[0].kernel().to_string()).chain(cells).collect());
     }
     lines
 }
 
-/// Of the first the figure, of others how much more.
-fn ipc(report: &Report) -> Vec<Vec<String>> {
-    let mut lines = table(report, |f| f.compared.gain.map_or(NONE.into(), gain));
-    for (line, rows) in lines[1..].iter_mut().zip(report.rows.chunks(VARIANTS.len())) {
-        line[1] = rows[0].figures.as_ref().map_or(NONE.into(), |f| {
-            let Compared { thread_ipc, range, .. } = f.compared;
-            let [least, greatest] = range.expect("there are draws");
-            format!("{thread_ipc:.2} ({least:.2} … {greatest:.2})")
-        });
-    }
-    let of = |variant: usize| {
+/// Of programs as they are, or with barriers, in how much less time than the usual order; of that its thread IPC.
+fn times(report: &Report, made: Made) -> Vec<Vec<String>> {
+    let is = |variant: Variant| variant.made == made;
+    let mut lines = table_of(report, is, |f| f.compared.gain().map_or(NONE.into(), |gain| gain.with_range()));
+    let of = |place: usize| {
         let rows = report.rows.chunks(VARIANTS.len());
-        mean(rows.filter_map(move |rows| rows[variant].figures.as_ref()?.compared.gain))
+        mean(rows.filter_map(move |rows| rows[place].figures.as_ref()?.compared.gain))
     };
-    let means = (1..VARIANTS.len()).map(|variant| gain(of(variant)));
-    lines.push(["mean".to_string(), String::new()].into_iter().chain(means).collect());
+    let places = (0..VARIANTS.len()).filter(|&place| is(VARIANTS[place]));
+    lines.push(std::iter::once("mean".into()).chain(places.map(|place| gain(of(place)))).collect());
+    if made == Made::Plain {
+        lines[0][1] += ", thread IPC";
+        for (line, rows) in lines[1..].iter_mut().zip(report.rows.chunks(VARIANTS.len())) {
+            line[1] = rows[0].figures.as_ref().map_or(NONE.into(), |f| {
+                let Compared { thread_ipc, range, .. } = f.compared;
+                let [least, greatest] = range.expect("there are draws");
+                format!("{thread_ipc:.2} ({least:.2} … {greatest:.2})")
+            });
+        }
+        lines.last_mut().expect("there is the mean")[1].clear();
+    }
     lines
+}
+
+/// The most entries of a stack with the minority first, beside the active path. (`path-lists-simty.txt` §2.2)
+fn bound(report: &Report) -> u32 {
+    report.lanes.ilog2()
+}
+
+/// Which kernels have more paths than that, with the minority first.
+fn beyond(report: &Report, made: Made) -> String {
+    let rows = report.rows.iter().filter(|row| row.order == Order::Minority.name() && row.program == made);
+    let paths: Vec<(&str, u64)> = rows.filter_map(|row| Some((row.kernel(), row.figures.as_ref()?.paths))).collect();
+    let is_beyond = |&&(_, paths): &&(&str, u64)| paths > u64::from(bound(report)) + 1;
+    let more: Vec<String> =
+        paths.iter().filter(is_beyond).map(|(kernel, paths)| format!("{kernel} ({paths})")).collect();
+    let within = format!("{} of {} kernels stay within it", paths.len() - more.len(), paths.len());
+    if more.is_empty() { format!("{within}.") } else { format!("{within}; more paths have {}.", more.join(", ")) }
 }
 
 fn efficiencies(report: &Report) -> Vec<Vec<String>> {
@@ -298,10 +327,12 @@ fn failures(report: &Report) -> String {
 
 fn tables(report: &Report) -> String {
     format!(
-        "{}\nthread IPC, and over the first\n{}\nSIMT efficiency\n{}\nmost paths of a warp\n{}\n\
+        "{}\nthread IPC, and of others time over the first\n{}\nthe same with barriers\n{}\nSIMT efficiency\n{}\n\
+         most paths of a warp\n{}\n\
          cold table: insertions, returns and exchanges of 1000 warp instructions\n{}\n{}",
         report.core,
-        plain(&ipc(report), 1),
+        plain(&times(report, Made::Plain), 1),
+        plain(&times(report, Made::Pdom), 1),
         plain(&efficiencies(report), 1),
         plain(&paths(report), 1),
         plain(&traffic(report), 1),
@@ -315,9 +346,14 @@ fn text(report: &Report) -> String {
         .replace("{options}", &report.core)
         .replace("{draws}", &report.draws.to_string())
         .replace("{barriers}", &BARRIERS.to_string())
-        .replace("{ipc}", markdown(&ipc(report)).trim_end())
+        .replace("{times}", markdown(&times(report, Made::Plain)).trim_end())
+        .replace("{times_pdom}", markdown(&times(report, Made::Pdom)).trim_end())
         .replace("{efficiencies}", markdown(&efficiencies(report)).trim_end())
         .replace("{paths}", markdown(&paths(report)).trim_end())
+        .replace("{lanes}", &report.lanes.to_string())
+        .replace("{bound}", &bound(report).to_string())
+        .replace("{beyond}", &beyond(report, Made::Plain))
+        .replace("{beyond_pdom}", &beyond(report, Made::Pdom))
         .replace("{traffic}", markdown(&traffic(report)).trim_end())
         .replace("{failures}", failures(report).trim_end())
 }
@@ -360,28 +396,69 @@ mod tests {
         }
     }
 
+    /// Programs with barriers have half of the thread IPC, and take half of the time in the first draw.
+    fn example() -> Report {
+        let summary = |thread_ipc, cycles, most_paths| Summary {
+            thread_ipc,
+            cycles,
+            most_paths,
+            warp_instructions: 100,
+            cct_swaps: 3,
+            ..Summary::default()
+        };
+        let first = [summary(2.0, 200, 4), summary(4.0, 400, 4)];
+        let row = |kernel, variant: Variant| {
+            let failed = (variant.order == Order::Majority).then(|| "stopped".to_string());
+            let own = match (variant.made, variant.order) {
+                (Made::Plain, Order::Minority) => [summary(1.0, 400, 5), summary(2.0, 800, 3)],
+                (Made::Plain, _) => first,
+                (Made::Pdom, _) => [summary(1.0, 100, 4), summary(2.0, if kernel == "gcd" { 500 } else { 100 }, 4)],
+            };
+            let figures = failed.is_none().then(|| Figures::new(&own, Some(&first)));
+            variant.row(kernel, figures, failed)
+        };
+        let rows = ["gcd", "sort"].iter().flat_map(|kernel| VARIANTS.map(|variant| row(kernel, variant))).collect();
+        Report { study: STUDY, lanes: 8, warps: 8, core: "--lanes 8".into(), draws: 2, rows }
+    }
+
+    #[test]
+    fn programs_are_compared_by_time() {
+        let report = example();
+        let plain = times(&report, Made::Plain);
+        assert_eq!(plain[0][..3], ["kernel", "depth-pc, thread IPC", "pc"]);
+        assert_eq!(plain[1], ["gcd", "2.83 (2.00 … 4.00)", "+0.0 %", "+0.0 %", "-50.0 %", NONE, "+0.0 %"]);
+        assert_eq!(plain[3], ["mean", "", "+0.0 %", "+0.0 %", "-50.0 %", NONE, "+0.0 %"]);
+        let pdom = times(&report, Made::Pdom);
+        assert_eq!(pdom[0][..2], ["kernel", "depth-pc, pdom"]);
+        let none = "none (-20.0 … +100.0 %)";
+        assert_eq!(pdom[1], ["gcd", none, none, none, NONE, none]);
+        assert_eq!(pdom[2][1], "+182.8 % (+100.0 … +300.0 %)");
+        assert!((report.rows[1].figures.as_ref().unwrap().compared.gain.unwrap() - 1.6f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn kernels_with_more_paths_than_the_bound_are_named() {
+        let mut report = example();
+        assert_eq!(beyond(&report, Made::Plain), "0 of 2 kernels stay within it; more paths have gcd (5), sort (5).");
+        // The active path and three others.
+        assert_eq!(beyond(&report, Made::Pdom), "2 of 2 kernels stay within it.");
+        report.lanes = 16;
+        assert_eq!(beyond(&report, Made::Plain), "2 of 2 kernels stay within it.");
+    }
+
     #[test]
     fn tables_have_a_cell_for_each() {
-        let summary =
-            |thread_ipc: f64| Summary { thread_ipc, warp_instructions: 100, cct_swaps: 3, ..Summary::default() };
-        let first = [2.0, 4.0];
-        let row = |variant: Variant| {
-            let failed = (variant.order == Order::Majority).then(|| "stopped".to_string());
-            let draws = first.map(|ipc| summary(ipc / 2.0));
-            let figures = failed.is_none().then(|| Figures::new(&draws, Some(&first)));
-            variant.row("gcd", figures, failed)
-        };
-        let rows = VARIANTS.map(row).into();
-        let report = Report { study: STUDY, lanes: 8, warps: 8, core: "--lanes 8".into(), draws: 2, rows };
-        let ipc = ipc(&report);
-        assert_eq!(ipc[1][..3], ["gcd", "1.41 (1.00 … 2.00)", "-50.0 %"]);
-        assert_eq!(traffic(&report)[1][1], "30.0");
-        assert_eq!(ipc[1][8], NONE);
+        let report = example();
+        assert_eq!((traffic(&report)[0].len(), traffic(&report)[1][1].as_str()), (1 + VARIANTS.len(), "30.0"));
+        assert_eq!(paths(&report)[1][8], NONE);
         assert!(
             failures(&report).contains("* gcd with barriers in the order majority: stopped"),
             "{}",
             failures(&report)
         );
-        assert!(!text(&report).contains(['{', '}']), "{}", text(&report));
+        let text = text(&report);
+        assert!(!text.contains(['{', '}']), "{text}");
+        assert!([Made::Plain, Made::Pdom].iter().all(|made| text.contains(&beyond(&report, *made))), "{text}");
+        assert!(text.contains("| sort | +182.8 % (+100.0 … +300.0 %) |"), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use super::age;
 use super::area::cores::{COMPARED, MECHANISMS, Of, board, compared, simulated, with};
 use super::area::page::Figures;
-use super::area::results::{Found, Outcome, Results};
+use super::area::results::{Outcome, Results};
 use super::area::{Nows, RESULTS, nows};
 use super::draws::{self, Compared, DIVERGENT, DrawsArgs, Subject, mean};
 use super::kept::KeptArgs;
@@ -63,7 +63,7 @@ struct Report {
     left_out: Vec<LeftOut>,
     /// Between the slowest and the fastest run of place and route of one core, over the fastest: the most of those
     /// of which there are several runs, as they are or older ones.
-    clock_spread: Option<f64>,
+    clock_spread: Option<Spread>,
     /// By core, set and mechanism.
     rows: Vec<Row>,
 }
@@ -220,7 +220,7 @@ impl Report {
                 }
             }
         }
-        let clock_spread = clock_spread(area.0, variants);
+        let clock_spread = clock_spread(area.0);
         Report { study: STUDY, draws, kernels: [names(0), names(1)], left_out, clock_spread, rows }
     }
 }
@@ -267,10 +267,17 @@ impl Row {
     }
 }
 
-fn clock_spread(measured: &Results, variants: &[Variant]) -> Option<f64> {
+/// How far runs of place and route of one core are apart at most, of its fastest.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+struct Spread {
+    share: f64,
+    /// Cores with several runs, as they are or were.
+    cores: usize,
+}
+
+fn clock_spread(measured: &Results) -> Option<Spread> {
     let mut runs: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
-    let is_of = |found: &&Found| found.board == board().name && variants.iter().any(|v| v.core == found.core);
-    for found in measured.all().iter().filter(is_of) {
+    for found in measured.all().iter().filter(|found| found.board == board().name) {
         if let Outcome::Timing(timing) = &found.outcome {
             runs.entry((&found.core, &found.hash)).or_default().push(timing.mhz);
         }
@@ -279,7 +286,9 @@ fn clock_spread(measured: &Results, variants: &[Variant]) -> Option<f64> {
         let [least, most] = [f64::min, f64::max].map(|of| runs.iter().copied().reduce(of).expect("there is a run"));
         (runs.len() > 1).then_some((most - least) / most)
     };
-    runs.values().filter_map(spread).reduce(f64::max)
+    let spreads: Vec<f64> = runs.values().filter_map(spread).collect();
+    let share = spreads.iter().copied().reduce(f64::max)?;
+    Some(Spread { share, cores: spreads.len() })
 }
 
 /// Of the figures that the page is made of besides simulations.
@@ -334,7 +343,7 @@ fn best(report: &Report, size: (u32, u32), set: &str) -> String {
     let within = |value: fn(&Row) -> Option<f64>| {
         move |row: &Row, first: &Row| {
             // Without it nothing is told apart.
-            let least = 1.0 - spread.unwrap_or(1.0);
+            let least = 1.0 - spread.map_or(1.0, |spread| spread.share);
             value(row).zip(value(first)).is_some_and(|(a, b)| a >= b * least)
         }
     };
@@ -349,7 +358,11 @@ fn best(report: &Report, size: (u32, u32), set: &str) -> String {
             "clock and area are known of {known} of {}, {}",
             rows.len(),
             spread.map_or("each of one run, so clocks tell none apart".into(), |spread| {
-                format!("and clocks of one core are up to {} apart", share(spread))
+                let Spread { share: apart, cores } = spread;
+                format!(
+                    "and clocks of one core are up to {} apart, by {cores} that were placed several times",
+                    share(apart)
+                )
             })
         ),
     };
@@ -445,13 +458,18 @@ mod tests {
         assert_eq!((third.luts, third.per_area_gain), (None, None));
         assert!(third.note.contains("older"), "{}", third.note);
         assert_eq!(row(3, &[1.0, 1.0]).note, "not measured");
-        assert_eq!(clock_spread(&results, &variants), None, "each has one run");
+        assert_eq!(clock_spread(&results), None, "each has one run");
         let mut several = results;
         let key = Key { board: board().name.into(), core: variants[0].core.clone(), of: Of::Seed(2) };
         several.set(&key, "now", timing(40.0));
-        assert!((clock_spread(&several, &variants).unwrap() - 0.2).abs() < 1e-12);
-        several.set(&key, "before", timing(40.0));
-        assert_eq!(clock_spread(&several, &variants), None, "they are of two cores");
+        let spread = |results: &Results| clock_spread(results).map(|Spread { share, cores }| (share, cores));
+        assert!(spread(&several).is_some_and(|(share, cores)| (share - 0.2).abs() < 1e-12 && cores == 1));
+        several.set(&key, "after", timing(30.0));
+        assert_eq!(
+            spread(&several).map(|(_, cores)| cores),
+            Some(1),
+            "of an older core they stay, and of two are none"
+        );
     }
 
     #[test]

@@ -10,17 +10,17 @@ use super::kept::KeptArgs;
 use super::kernels::chosen;
 use super::page as files;
 use super::runs::{Run, all, usual};
+use super::table::plain;
 use super::told;
 use crate::interrupt::Interrupt;
 use crate::output::ResultFile;
 use crate::shape::ShapeArgs;
 use anyhow::{Context, Result};
 use clap::Args;
-use heddle_simt::{Coalescing, Replay, Shape};
+use heddle_simt::{Coalescing, Replay, Shape, Timing};
 use heddle_testbench::kernels::Kernel;
 use heddle_testbench::machine::{CacheVisits, IdleCycles, SecondLevelVisits, Summary};
 use serde::Serialize;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
@@ -28,13 +28,14 @@ use std::path::PathBuf;
 ///
 /// The kernels do what those of SIMTight do, written anew. SIMTight is a RISC-V SIMT core of 32 lanes and 64 warps
 /// before DRAM; its figures are read off published slides. No core does more than the bound: its lanes times the share
-/// of them that is active when an instruction issues, which is the SIMT efficiency.
+/// of them that is active when an instruction issues, which is the SIMT efficiency. Unless options choose the core,
+/// kernels run on two: before memory on the chip, and with as many warps as SIMTight before memory that answers late.
 #[derive(Args)]
 #[command(
     after_help = "Examples:
-  heddle study simtight                                 all kernels on 32 lanes and 32 warps
+  heddle study simtight                                 all kernels on 32 lanes and 32 warps, and before late memory
   heddle study simtight vecadd gcd --warps 8            two of them on fewer warps
-  heddle study simtight --json | jq '.rows[] | {kernel, thread_ipc, gain}'
+  heddle study simtight --json | jq '.rows[] | {kernel, variant, thread_ipc, gain}'
   heddle study simtight --svg ipc.svg                   a chart
   heddle study simtight --docs docs                     table and chart as a page",
     mut_arg("lanes", |arg| arg.help("Threads of a warp: 1, 2, 4 … 64 [default: 32]")),
@@ -88,6 +89,14 @@ const WARPS: u32 = 32;
 /// As much as SIMTight has.
 const SCRATCHPAD: u32 = 64 << 10;
 
+/// The variant of the second core, with as many warps as SIMTight before memory that answers late, and enough loads and
+/// requests under way to wait for it.
+const LATE: &str = "late-memory";
+const LATE_WARPS: u32 = 64;
+const LATE_LOADS: u32 = 64;
+const LATE_REQUESTS: u32 = 16;
+const LATENCY: u32 = 60;
+
 #[derive(Serialize)]
 struct Report {
     study: &'static str,
@@ -96,8 +105,19 @@ struct Report {
     divergence: &'static str,
     /// The options that choose the core.
     core: String,
+    /// Those of the second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late: Option<String>,
     seed: u64,
+    /// Of the first core, then of the second, if there is one.
     rows: Vec<Row>,
+}
+
+impl Report {
+    /// Of each core.
+    fn cores(&self) -> (&[Row], &[Row]) {
+        self.rows.split_at(self.rows.iter().take_while(|row| row.of.variant != LATE).count())
+    }
 }
 
 /// A kernel's figures.
@@ -110,6 +130,10 @@ struct Row {
     compared: Compared,
     cycles: u64,
     launches: u32,
+    /// Of a launch; all launches of a kernel have as many.
+    threads: u64,
+    /// Of the core.
+    core_threads: u32,
     thread_instructions: u64,
     warp_instructions: u64,
     warp_ipc: f64,
@@ -132,13 +156,15 @@ struct Row {
 }
 
 impl Row {
-    fn new(kernel: &'static str, published: u32, shape: &Shape, s: &Summary) -> Row {
+    fn new(variant: &str, kernel: &'static str, published: u32, shape: &Shape, s: &Summary) -> Row {
         let divergence = shape.divergence.name();
         Row {
-            of: Subject { study: STUDY, kernel: Some(kernel), set: None, variant: divergence.into(), divergence },
+            of: Subject { study: STUDY, kernel: Some(kernel), set: None, variant: variant.into(), divergence },
             compared: Compared::once(s.thread_ipc, Some(s.thread_ipc / f64::from(published))),
             cycles: s.cycles,
             launches: s.launches,
+            threads: s.threads / u64::from(s.launches),
+            core_threads: shape.threads(),
             thread_instructions: s.thread_instructions,
             warp_instructions: s.warp_instructions,
             warp_ipc: s.warp_ipc,
@@ -184,9 +210,10 @@ fn main_cause(idle: &IdleCycles) -> Option<(&'static str, u64)> {
 impl Simtight {
     pub fn run(self) -> Result<()> {
         let kernels = self.kernels()?;
-        let shape = self.shape()?;
-        for (kernel, _) in &kernels {
-            heddle_testbench::Program::parse(kernel.elf)?.check(&shape).context(kernel.name)?;
+        let shapes = self.shapes()?;
+        let shape = &shapes[0];
+        for (shape, (kernel, _)) in shapes.iter().flat_map(|shape| kernels.iter().map(move |kernel| (shape, kernel))) {
+            heddle_testbench::Program::parse(kernel.elf)?.check(shape).context(kernel.name)?;
         }
         let svg = self.svg.as_deref().map(ResultFile::create).transpose()?;
         self.docs.as_deref().map(|folder| files::check(folder, self.shape.given(), STUDY, &[""])).transpose()?;
@@ -194,17 +221,23 @@ impl Simtight {
         let interrupt = Interrupt::catch()?;
         let runs = self.runs()?;
         let summaries = all(&runs, &usual(self.shape.seed), kept.as_ref(), &interrupt)?;
-        let row = |(&(kernel, published), summary): (&(&Kernel, u32), &Summary)| {
-            Row::new(kernel.name, published, &shape, summary)
-        };
+        let variants = [shape.divergence.name(), LATE];
+        let on = shapes.iter().zip(variants).zip(summaries.chunks(kernels.len()));
+        let rows = on.flat_map(|((shape, variant), summaries)| {
+            let row = move |((kernel, published), summary): (&(&'static Kernel, u32), &Summary)| {
+                Row::new(variant, kernel.name, *published, shape, summary)
+            };
+            kernels.iter().zip(summaries).map(row)
+        });
         let report = Report {
             study: STUDY,
             lanes: shape.lanes,
             warps: shape.warps,
             divergence: shape.divergence.name(),
             core: shape.options(),
+            late: shapes.get(1).map(Shape::options),
             seed: self.shape.seed,
-            rows: kernels.iter().zip(&summaries).map(row).collect(),
+            rows: rows.collect(),
         };
         if let Some(mut file) = svg {
             file.writer().write_all(chart(&report).as_bytes())?;
@@ -221,9 +254,11 @@ impl Simtight {
         told(self.json, &report, table)
     }
 
+    /// By core and kernel.
     pub fn runs(&self) -> Result<Vec<Run>> {
-        let shape = self.shape()?;
-        Ok(self.kernels()?.into_iter().map(|(kernel, _)| Run::new(kernel, shape.clone())).collect())
+        let (shapes, kernels) = (self.shapes()?, self.kernels()?);
+        let run = |shape: &Shape, (kernel, _): &(&'static Kernel, u32)| Run::new(kernel, shape.clone());
+        Ok(shapes.iter().flat_map(|shape| kernels.iter().map(|kernel| run(shape, kernel))).collect())
     }
 
     /// Those that are asked for, or all.
@@ -232,63 +267,63 @@ impl Simtight {
         Ok(kernels.into_iter().map(|(place, kernel)| (kernel, PUBLISHED[place].1)).collect())
     }
 
-    /// The core that suits: all that coalesces does, and what does not follows while the warp runs on.
-    fn shape(&self) -> Result<Shape> {
-        let (lanes, warps) = (self.shape.lanes.unwrap_or(LANES), self.shape.warps.unwrap_or(WARPS));
+    /// The core that suits, and a second unless options choose one.
+    fn shapes(&self) -> Result<Vec<Shape>> {
+        let first = self.shape.clone();
+        let late = ShapeArgs {
+            warps: Some(LATE_WARPS),
+            loads: Some(LATE_LOADS),
+            requests: Some(LATE_REQUESTS),
+            memory_model: Some(Timing { latency: LATENCY, ..Timing::FASTEST }),
+            ..first.clone()
+        };
+        let late = self.shape.asked().is_none().then_some(late);
+        [first].into_iter().chain(late).map(Simtight::shape).collect()
+    }
+
+    /// All that coalesces does, and what does not follows while the warp runs on.
+    fn shape(asked: ShapeArgs) -> Result<Shape> {
+        let (lanes, warps) = (asked.lanes.unwrap_or(LANES), asked.warps.unwrap_or(WARPS));
         let args = ShapeArgs {
             lanes: Some(lanes),
             warps: Some(warps),
-            memory: Some(memory(&self.shape, lanes, warps)),
-            coalescing: self.shape.coalescing.or(Some(Coalescing::Full)),
-            replay: self.shape.replay.or(Some(Replay::Serialise)),
-            scratchpad: self.shape.scratchpad.or(Some(SCRATCHPAD)),
-            ..self.shape.clone()
+            memory: Some(memory(&asked, lanes, warps)),
+            coalescing: asked.coalescing.or(Some(Coalescing::Full)),
+            replay: asked.replay.or(Some(Replay::Serialise)),
+            scratchpad: asked.scratchpad.or(Some(SCRATCHPAD)),
+            ..asked
         };
         args.shape()
     }
 }
 
 fn table(report: &Report) -> String {
-    let mut text = format!("{}, {}\n", report.divergence, report.core);
-    let mut line = |cells: [&str; 9]| {
-        let [kernel, cycles, ipc, efficiency, bound, share, published, ratio, idle] = cells;
-        let _ = writeln!(
-            text,
-            "{kernel:<16}{cycles:>9}{ipc:>12}{efficiency:>12}{bound:>7}{share:>10}{published:>10}{ratio:>7}  {idle}"
-        );
-    };
-    line(["kernel", "cycles", "thread IPC", "efficiency", "bound", "of bound", "SIMTight", "ratio", "idle, mainly"]);
-    for row in &report.rows {
-        line([
-            row.kernel(),
-            &row.cycles.to_string(),
-            &format!("{:.2}", row.compared.thread_ipc),
-            &format!("{:.1} %", 100.0 * row.simt_efficiency),
-            &format!("{:.1}", row.bound),
-            &format!("{:.1} %", 100.0 * row.share_of_bound),
-            &row.simtight_ipc.to_string(),
-            &format!("{:.2}", row.ratio()),
-            &row.idle_text(),
-        ]);
-    }
-    text
+    let cores = [Some(&report.core), report.late.as_ref()].into_iter().flatten();
+    let cores: String = cores.map(|core| format!("{}, {core}\n", report.divergence)).collect();
+    cores + &plain(&page::lines(report), 1)
 }
 
 fn chart(report: &Report) -> String {
-    let group = |row: &Row| Bars {
-        heading: None,
-        name: row.kernel().into(),
-        values: vec![Some(row.simtight_ipc.into()), Some(row.compared.thread_ipc)],
-        mark: Some(row.bound),
+    let (first, late) = report.cores();
+    let group = |(number, row): (usize, &Row)| {
+        let ours = [Some(row), late.get(number)].into_iter().flatten().map(|row| Some(row.compared.thread_ipc));
+        Bars {
+            heading: None,
+            name: row.kernel().into(),
+            values: std::iter::once(Some(row.simtight_ipc.into())).chain(ours).collect(),
+            mark: Some(row.bound),
+        }
     };
     let title = format!("Thread instructions a cycle, {} lanes × {} warps", report.lanes, report.warps);
+    let second = format!("Heddle (× {LATE_WARPS}, late memory)");
+    let series = ["SIMTight (32 × 64)", "Heddle", &second];
     let chart = Chart {
         title: &title,
-        series: &["SIMTight (32 × 64)", "Heddle"],
+        series: if late.is_empty() { &series[..2] } else { &series },
         mark: "bound: lanes × SIMT efficiency",
         most: report.lanes.max(LANES).into(),
         step: f64::from(report.lanes.max(LANES)) / 8.0,
-        groups: report.rows.iter().map(group).collect(),
+        groups: first.iter().enumerate().map(group).collect(),
     };
     chart.svg()
 }
@@ -296,12 +331,15 @@ fn chart(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
     use heddle_testbench::kernels::find;
 
-    /// One kernel that issues in every cycle and one that does not.
+    /// One kernel that issues in every cycle and one that does not, which has few threads; both half as fast before late
+    /// memory.
     pub(super) fn example() -> Report {
         let busy = Summary {
-            launches: 1,
+            launches: 2,
+            threads: 2048,
             cycles: 1000,
             thread_instructions: 30_000,
             warp_instructions: 1000,
@@ -312,26 +350,51 @@ mod tests {
         };
         let idle = IdleCycles { memory: 50, scoreboard: 150, ..IdleCycles::default() };
         let waits = Summary { cycles: 2000, warp_ipc: 0.9, thread_ipc: 3.0, simt_efficiency: 0.1, idle, ..busy };
-        let shape = Shape::new(32, 16);
+        let waits = Summary { launches: 1, threads: 256, ..waits };
+        let late = |s: Summary| {
+            let idle = IdleCycles { memory: s.cycles, ..IdleCycles::default() };
+            Summary { cycles: 2 * s.cycles, thread_ipc: s.thread_ipc / 2.0, warp_ipc: s.warp_ipc / 2.0, idle, ..s }
+        };
+        let [first, second] = [Shape::new(32, 16), Shape::new(32, 64)];
         Report {
             study: STUDY,
             lanes: 32,
             warps: 16,
             divergence: "path-table",
             core: "--lanes 32 --warps 16 --coalescing full".into(),
+            late: Some("--lanes 32 --warps 64 --coalescing full".into()),
             seed: 1,
-            rows: vec![Row::new("vecadd", 30, &shape, &busy), Row::new("gcd", 4, &shape, &waits)],
+            rows: vec![
+                Row::new("path-table", "vecadd", 30, &first, &busy),
+                Row::new("path-table", "gcd", 4, &first, &waits),
+                Row::new(LATE, "vecadd", 30, &second, &late(busy)),
+                Row::new(LATE, "gcd", 4, &second, &late(waits)),
+            ],
         }
     }
 
+    /// Without the second core.
+    fn alone() -> Report {
+        let mut report = example();
+        report.rows.truncate(2);
+        Report { late: None, ..report }
+    }
+
+    fn words(report: &Report) -> Vec<String> {
+        table(report).lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    }
+
     #[test]
-    fn a_table_has_a_line_a_kernel() {
-        let text = table(&example());
-        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(words.len(), 4);
-        assert_eq!(words[2], ["vecadd", "1000", "30.00", "93.8", "%", "30.0", "100.0", "%", "30", "1.00", "-"]);
-        let gcd = ["gcd", "2000", "3.00", "10.0", "%", "3.2", "90.0", "%", "4", "0.75", "scoreboard", "7.5", "%"];
-        assert_eq!(words[3], gcd);
+    fn a_table_has_a_line_a_kernel_and_more_columns_of_a_second_core() {
+        let text = words(&alone());
+        assert_eq!(text.len(), 4);
+        assert_eq!(text[2], "vecadd 1024 1.0k 30.00 93.8 % 30.0 100.0 % - 30 1.00");
+        assert_eq!(text[3], "gcd 256 2.0k 3.00 10.0 % 3.2 90.0 % scoreboard 7.5 % 4 0.75");
+        let text = words(&example());
+        assert_eq!(text.len(), 5);
+        assert_eq!(text[1], "path-table, --lanes 32 --warps 64 --coalescing full");
+        let late = "1.50 45.0 % memory 50.0 % 0.38";
+        assert_eq!(text[4], format!("gcd 256 2.0k 3.00 10.0 % 3.2 90.0 % scoreboard 7.5 % 4 0.75 {late}"));
     }
 
     #[test]
@@ -341,9 +404,33 @@ mod tests {
         assert_eq!(row["kernel"], "gcd");
         assert_eq!(row["thread_ipc"], 3.0);
         assert_eq!(row["idle_cause"], "scoreboard");
+        assert_eq!((row["threads"].as_u64(), row["core_threads"].as_u64()), (Some(256), Some(512)));
+        assert_eq!((row["variant"].as_str(), json["rows"][3]["variant"].as_str()), (Some("path-table"), Some(LATE)));
         for field in ["cycles", "simt_efficiency", "bound", "share_of_bound", "simtight_ipc", "gain", "idle", "cache"] {
             assert!(row.get(field).is_some(), "{field}");
         }
+    }
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        study: Simtight,
+    }
+
+    /// It is the usual core that the second is set beside.
+    #[test]
+    fn two_cores_run_unless_options_choose_one() {
+        let runs = |line: &str| Line::parse_from(line.split_whitespace()).study.runs().unwrap();
+        let both = runs("simtight --seed 2");
+        assert_eq!(both.len(), 2 * PUBLISHED.len());
+        let (first, late) = (&both[0], &both[PUBLISHED.len()]);
+        assert_eq!((first.name.as_str(), late.name.as_str()), ("vecadd", "vecadd"));
+        let timing = Some(Timing { latency: LATENCY, ..Timing::FASTEST });
+        assert_eq!((first.shape.warps, first.shape.simulated_timing()), (WARPS, None));
+        assert_eq!((late.shape.warps, late.shape.simulated_timing()), (LATE_WARPS, timing));
+        let of = "simtight --warps 64 --loads 64 --requests 16 --memory-model latency=60";
+        assert_eq!(runs(of)[0].shape, late.shape);
+        assert_eq!(runs(of).len(), PUBLISHED.len());
     }
 
     #[test]
@@ -355,9 +442,12 @@ mod tests {
     }
 
     #[test]
-    fn the_chart_has_two_bars_a_kernel() {
-        let picture = chart(&example());
-        assert_eq!(picture.matches("<rect ").count(), 4 + 1 + 2);
+    fn the_chart_has_a_bar_a_core_and_kernel() {
+        let picture = chart(&alone());
+        assert_eq!(picture.matches("<rect ").count(), 2 * 2 + 1 + 2);
         assert!(picture.contains("32 lanes × 16 warps"));
+        let picture = chart(&example());
+        assert_eq!(picture.matches("<rect ").count(), 2 * 3 + 1 + 3);
+        assert!(picture.contains("late memory"));
     }
 }

@@ -66,9 +66,9 @@ pub fn gone(text: &str, commands: &BTreeSet<String>) -> Vec<String> {
     named.symmetric_difference(commands).cloned().collect()
 }
 
-/// The command that writes a study's page, of the line that says what it is.
+/// The command that writes a study's page, of the line that says what it is; a page has what `--sensitivity` adds.
 fn of_page(line: &str) -> String {
-    format!("{line} --docs docs")
+    format!("{} --docs docs", line.replace(" --sensitivity", ""))
 }
 
 fn minutes(seconds: f64) -> String {
@@ -122,6 +122,7 @@ mod tests {
         };
         assert_eq!(gone(&text, &commands(&["locks", "order"])), [""; 0]);
         assert_eq!(gone(&text, &commands(&["locks"])), ["heddle study order --draws 2 --docs docs"]);
+        assert_eq!(of_page("heddle study dual-path --sensitivity"), "heddle study dual-path --docs docs");
         let more = gone(&text, &commands(&["blocks", "locks", "order"]));
         assert_eq!(more, ["heddle study blocks --draws 2 --docs docs"]);
         assert!(page_of(&[took(60.0), None]).is_err());

@@ -134,8 +134,8 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
     let rows = report["rows"].as_array().unwrap();
     let text = |row: &Value, field: &str| row[field].as_str().unwrap().to_string();
     let units: Vec<String> = rows.iter().map(|row| text(row, "variant")).collect();
-    assert_eq!(units[..5], ["stack", "dual-path", "constrained", "arbiter", "path-table"]);
-    assert_eq!(units[5..10], ["side-first", "constrained-miss", "exact", "two-unresolved", "exact, two-unresolved"]);
+    assert_eq!(units[..6], ["stack", "side-first", "constrained-miss", "full", "arbiter", "path-table"]);
+    assert_eq!(units[6..10], ["constrained", "exact", "two-unresolved", "exact, two-unresolved"]);
     assert_eq!(units[10..15], ["steady-stack", "model-stack", "dws-10", "dws-50", "dws-100"]);
     assert_eq!(units[..15], units[15..]);
     let row = |kernel: &str, unit: &str| {
@@ -143,7 +143,7 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
     };
     let number = |row: &Value, field: &str| row[field].as_f64().unwrap();
     for kernel in ["lu", "bfs"] {
-        let [stack, dual] = ["stack", "dual-path"].map(|unit| row(kernel, unit));
+        let [stack, dual] = ["stack", "side-first"].map(|unit| row(kernel, unit));
         // The same instructions for the same threads.
         for field in ["simt_efficiency", "thread_instructions"] {
             assert_eq!(number(stack, field), number(dual, field), "{kernel}");
@@ -159,9 +159,9 @@ fn dual_path_is_compared_with_the_others_on_one_core() {
         assert_eq!(number(subdivided, "thread_instructions"), number(stack, "thread_instructions"), "{kernel}");
         assert!(number(subdivided, "avg_path") > 1.0, "{kernel}");
     }
-    assert!(number(row("lu", "dual-path"), "avg_path") > 1.1);
-    assert!(number(row("lu", "dual-path"), "thread_ipc") > number(row("lu", "stack"), "thread_ipc"));
-    assert_eq!(number(row("bfs", "dual-path"), "avg_path"), 1.0);
+    assert!(number(row("lu", "side-first"), "avg_path") > 1.1);
+    assert!(number(row("lu", "side-first"), "thread_ipc") > number(row("lu", "stack"), "thread_ipc"));
+    assert_eq!(number(row("bfs", "side-first"), "avg_path"), 1.0);
     assert!(std::fs::read_to_string(place.path().join("ipc.svg")).unwrap().contains("8 lanes × 2 warps"));
     // The core has what there is no model of.
     let text = place.good("study dual-path bfs --lanes 4 --warps 1 --draws 1 --bus 32 --thresholds 0,7");

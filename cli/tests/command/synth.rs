@@ -5,7 +5,7 @@ use crate::common::*;
 use heddle_check::synth::Board;
 use heddle_check::synth::tools::{Package, YOSYS};
 use serde_json::Value;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -126,6 +126,11 @@ fn the_study_of_area_goes_on_where_it_was() {
         serde_json::from_str(&fs::read_to_string(docs.join("studies/area.json")).unwrap()).unwrap()
     };
     assert!(results().is_empty());
+    let other = File::open(&docs).unwrap();
+    other.lock().unwrap();
+    let busy = "cannot write docs/studies/area.json: another `heddle study area` does; wait for its end";
+    assert_eq!(tools.0.bad("study area --docs docs --limit 0"), busy);
+    drop(other);
     // One core by its options, of which another has more; cores by what is in their options.
     let core = "--lanes 2 --warps 8 --memory 128K --program 16K --stack 128 --barriers off --atomics off --scratchpad 0 \
                 --multiply off";

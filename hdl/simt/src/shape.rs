@@ -191,11 +191,12 @@ impl Shape {
     }
 
     /// The same core with another divergence unit, and with [`Replay::Serialise`] for one that
-    /// [reconverges](Capabilities::reconverges), [`BankAddress::PerLane`] for one that
+    /// [reconverges](Capabilities::reconverges) or never [splits](Capabilities::splits), [`BankAddress::PerLane`] for one that
     /// [compacts](Capabilities::mixes_warps).
     pub fn with_divergence(self, divergence: Divergence) -> Shape {
-        let replay = if divergence.capabilities().reconverges { Replay::Serialise } else { self.replay };
-        let bank_address = if divergence.capabilities().mixes_warps { BankAddress::PerLane } else { self.bank_address };
+        let has = divergence.capabilities();
+        let replay = if has.reconverges || !has.splits { Replay::Serialise } else { self.replay };
+        let bank_address = if has.mixes_warps { BankAddress::PerLane } else { self.bank_address };
         Shape { divergence, replay, bank_address, ..self }
     }
 

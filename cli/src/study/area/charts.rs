@@ -11,7 +11,10 @@ pub const NAMES: [&str; 2] = ["studies/area.svg", "studies/area-clock.svg"];
 /// Their texts.
 pub fn all(results: &Results, now: &Nows) -> [String; 2] {
     let group = |lanes: u32, value: &dyn Fn(&Figures) -> Option<f64>, mark: &dyn Fn((u32, u32)) -> f64| {
-        let of = |unit: &&str| value(&Figures::of(results, now, board(), &simty(lanes, unit)));
+        let of = |unit: &&str| {
+            let found = Figures::of(results, now, board(), &simty(lanes, unit));
+            if found.is_older() { None } else { value(&found) }
+        };
         let theirs = SIMTY.iter().find(|(threads, ..)| *threads == lanes);
         Bars {
             heading: None,

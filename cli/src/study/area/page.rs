@@ -68,6 +68,7 @@ main and instruction memory. Of a board `{name}` (`{device}`), unless another is
 place and route, one above 16 lanes, with their range behind it. A clock without a range is that of a single run: another may differ by as much as the ranges show.
 
 A row that says *of an older core* is one whose core, by the [hash of its hardware](../reference/verilog.md#the-same-machine), or tools have changed since.
+It is compared with no other row, and no chart has it.
 ",
             yosys = YOSYS.title(),
             nextpnr = family.nextpnr.title(),
@@ -118,7 +119,10 @@ A row that says *of an older core* is one whose core, by the [hash of its hardwa
 
 8 warps, path tables against the [arbiter](../reference/arbiter.md), without multiplication, barriers, atomics and scratchpad: as little as Simty has. `heddle synth {} --seeds 3`, and with other lanes.
 Simty's figures are read off Figure 4 of *Path lists* (Collange and Brunie), ± 250: logic elements of a Cyclone IV, each a table of four inputs and a flip-flop, with 50 MHz as
-what place and route aims at.
+what place and route aims at. They are its core's after place and route; LUTs `in core`, which stand beside them, are counted after synthesis.
+Of its arbiter the text has one figure.
+
+{}
 
 ![LUTs by lanes](area.svg)
 
@@ -126,7 +130,28 @@ what place and route aims at.
 
 {}",
             simty(8, UNITS[0]),
+            self.arbiter(),
             table(&lines, "lanes")
+        )
+    }
+
+    /// What the paper says of the arbiter, and what was found, of cores as they are.
+    fn arbiter(&self) -> String {
+        let found = |lanes, unit| Some(self.figures(board(), &simty(lanes, unit))).filter(|found| !found.is_older());
+        let both = |lanes: &u32| found(*lanes, UNITS[0]).zip(found(*lanes, UNITS[1]));
+        let over = |value: &dyn Fn(&Figures) -> Option<f64>| {
+            let of = |lanes: &u32| {
+                let (tables, arbiter) = both(lanes)?;
+                Some(format!("{:+.0} % with {lanes}", 100.0 * (value(&arbiter)? / value(&tables)? - 1.0)))
+            };
+            let all: Vec<String> = SIZES.iter().filter_map(of).collect();
+            if all.is_empty() { "not measured".to_string() } else { all.join(", ") }
+        };
+        format!(
+            "The paper has the arbiter's overhead significant from 8 threads a warp on, in logic above all, and its clock below the 50 MHz (§3.3).\n\
+             Over path tables with as many lanes, the arbiter here has LUTs `in core`: {}; and clock: {}.",
+            over(&|found| found.flat.map(|flat| f64::from(flat.core_luts))),
+            over(&|found| found.mhz())
         )
     }
 
@@ -166,16 +191,18 @@ what place and route aims at.
             let found = self.figures(board(), &with(shape, options));
             let own = found.flat.map(|flat| flat.cells.luts);
             let [ff, ram, bram, dsp] = others(found.flat);
-            if lines.len() == 1 {
+            // A core as it is and one as it was differ in more than an option.
+            let comparable = !found.is_older();
+            if lines.len() == 1 && comparable {
                 (luts, mhz) = (own, found.mhz());
             }
-            let slower = match (found.mhz(), mhz) {
+            let slower = match (found.mhz().filter(|_| comparable), mhz) {
                 (Some(own), Some(than)) if own != than => format!(", {:+.0} %", 100.0 * (own / than - 1.0)),
                 _ => String::new(),
             };
             lines.push(vec![
                 if options.is_empty() { "none".into() } else { format!("`{options}`") },
-                own.map_or_else(String::new, |own| format!("{own}{}", more(own, luts))),
+                own.map_or_else(String::new, |own| format!("{own}{}", more(own, luts.filter(|_| comparable)))),
                 number(found.flat.map(|flat| flat.core_luts)),
                 ff,
                 ram,
@@ -448,6 +475,9 @@ mod tests {
         assert_eq!(found[0][2..6], ["9000", "8900", "10", "0"]);
         assert_eq!(found[0][6..], ["0+80", "45.0 MHz (40.0 … 50.0)", "≈ 11500", "57 MHz", ""]);
         assert_eq!((found[1][2], found[1].last()), ("9500", Some(&"of an older core; clock not measured")));
+        assert!(text.contains("LUTs `in core`: not measured; and clock: not measured."), "{text}");
+        results.set(&key(&simty(8, "arbiter"), Of::Cells), "now", flat(9890));
+        assert!(page(&results, Part::Lanes).contains("LUTs `in core`: +10 % with 8; and clock: not measured."));
         assert_eq!(rows(&text, "| 64 |")[1][8..], ["≈ 91000", "not routed", "not measured"]);
         assert!(text.contains("`heddle study area --part lanes --docs docs` finds"));
     }

@@ -160,15 +160,24 @@ impl Results {
         &self.0
     }
 
+    /// The last that was found.
     pub fn find(&self, key: &Key) -> Option<&Found> {
         self.0.iter().find(|found| found.is_of(key))
     }
 
-    /// In the place of what was found before.
+    /// In the place of what was found before. Of an older core that several seeds placed, the runs stay, behind those of now:
+    /// how far clocks of one core are apart is theirs, too.
     pub fn set(&mut self, key: &Key, hash: &str, outcome: Outcome) {
-        self.0.retain(|found| !found.is_of(key));
         let Key { board, core, of } = key.clone();
-        self.0.push(Found { board, core, of, hash: hash.into(), outcome });
+        let is_seed = |found: &Found| matches!(found.of, Of::Seed(_)) && (&found.board, &found.core) == (&board, &core);
+        let of_several = |old: &Found| {
+            let is_other = |other: &Found| is_seed(other) && other.of != old.of && other.hash == old.hash;
+            is_seed(old) && old.hash != hash && self.0.iter().any(is_other)
+        };
+        let stays: Vec<bool> = self.0.iter().map(|found| !found.is_of(key) || of_several(found)).collect();
+        let mut stays = stays.into_iter();
+        self.0.retain(|_| stays.next().expect("there is one for each"));
+        self.0.insert(0, Found { board, core, of, hash: hash.into(), outcome });
         self.0.sort_by(|a, b| (&a.board, &a.core, a.of).cmp(&(&b.board, &b.core, b.of)));
     }
 
@@ -237,6 +246,23 @@ pub mod tests {
         fs::write(&path, "[").unwrap();
         let error = format!("{:#}", Results::read(&path).err().unwrap());
         assert!(error.starts_with(&format!("cannot read {}: EOF", path.display())), "{error}");
+    }
+
+    #[test]
+    fn runs_of_an_older_core_stay_if_there_are_several() {
+        let mut results = Results::default();
+        let mut set = |seed, hash: &str, mhz| {
+            let key = Key { board: "b".into(), core: "--lanes 4".into(), of: Of::Seed(seed) };
+            results.set(&key, hash, Outcome::Timing(Timing { mhz, path: vec![], at_ns: vec![] }));
+            let runs = results.all().iter().map(|found| found.hash.clone()).collect::<Vec<_>>().join(" ");
+            (results.find(&key).unwrap().hash.clone(), runs)
+        };
+        assert_eq!(set(1, "one", 50.0), ("one".into(), "one".into()));
+        assert_eq!(set(1, "two", 51.0), ("two".into(), "two".into()));
+        assert_eq!(set(2, "two", 52.0), ("two".into(), "two two".into()));
+        assert_eq!(set(1, "three", 53.0), ("three".into(), "three two two".into()));
+        assert_eq!(set(2, "three", 53.0), ("three".into(), "three two three two".into()));
+        assert_eq!(set(2, "three", 54.0), ("three".into(), "three two three two".into()));
     }
 
     #[test]

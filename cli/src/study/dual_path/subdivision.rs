@@ -2,10 +2,12 @@
 //! cycle model comes to the core.
 
 use super::rows::{INTERLEAVABLE, OTHERS, of_draws};
+use super::variants;
 use super::{
     DUAL_PATH, Figures, MODEL_STACK, NONE, PUBLISHED_THRESHOLD, Report, Row, STACK, STEADY_STACK, Studied, dws,
     kernels, mean_text, of,
 };
+use crate::study::draws::Gain;
 use crate::study::fit;
 use crate::study::table::{gain, share};
 use anyhow::Result;
@@ -24,6 +26,9 @@ type Cell = fn(&Figures) -> String;
 /// Kernels: those that the paper calls interleavable, the others, all.
 const SETS: [(&str, &[bool]); 3] = [(INTERLEAVABLE, &[true]), (OTHERS, &[false]), ("all", &[true, false])];
 
+/// The paper's figure of a row.
+type Published = fn(&Row) -> Option<f64>;
+
 /// A figure of a kernel's.
 struct Measure {
     title: &'static str,
@@ -35,8 +40,8 @@ struct Measure {
     over: Option<fn(&Figures, &Figures) -> Option<f64>>,
     /// The paper's means of that, by set and column.
     published: &'static [(&'static str, &'static str, f64)],
-    /// There is a column of what it says of each kernel.
-    of_kernels: bool,
+    /// A column of what the paper has of single kernels: of which unit, and that, of the unit's row.
+    of_kernels: Option<(&'static str, Published)>,
 }
 
 const MEASURES: [Measure; 5] = [
@@ -46,7 +51,7 @@ const MEASURES: [Measure; 5] = [
         cell: |of| of.gain().map_or(NONE.into(), |gain| gain.with_range()),
         over: None,
         published: &[("interleavable", DUAL_PATH, 1.149), ("others", DUAL_PATH, 1.0)],
-        of_kernels: true,
+        of_kernels: Some(("dws-50", |row| row.published)),
     },
     Measure {
         title: "Figure 10: AvgPath, which is 1 on a stack",
@@ -54,7 +59,7 @@ const MEASURES: [Measure; 5] = [
         cell: |of| format!("{:.3}", of.avg_path),
         over: Some(|of, _| Some(of.avg_path)),
         published: &[("interleavable", DUAL_PATH, 1.2), ("interleavable", "dws-100", 1.71), ("others", DUAL_PATH, 1.0)],
-        of_kernels: false,
+        of_kernels: None,
     },
     // What is lost, says the paper.
     Measure {
@@ -72,7 +77,7 @@ const MEASURES: [Measure; 5] = [
             ("all", DUAL_PATH, 1.0),
             ("all", "dws-10", 1.0 - 0.246),
         ],
-        of_kernels: false,
+        of_kernels: None,
     },
     Measure {
         title: "Figure 12 (a): cycles without an issue, over the stack's",
@@ -80,7 +85,7 @@ const MEASURES: [Measure; 5] = [
         cell: |of| of.idle_over_stack.map_or(NONE.into(), gain),
         over: Some(|of, _| of.idle_over_stack),
         published: &[("interleavable", DUAL_PATH, 0.81), ("others", DUAL_PATH, 1.0)],
-        of_kernels: false,
+        of_kernels: Some((DUAL_PATH, |row| (row.paper == "MUMpp").then_some(1.05))),
     },
     Measure {
         title: "Figure 12 (b): misses of the cache, over the stack's",
@@ -88,7 +93,7 @@ const MEASURES: [Measure; 5] = [
         cell: |of| of.misses_over_stack.map_or(NONE.into(), gain),
         over: Some(|of, _| of.misses_over_stack),
         published: &[],
-        of_kernels: false,
+        of_kernels: Some((DUAL_PATH, |row| (row.paper == "MUMpp").then_some(1.02))),
     },
 ];
 
@@ -134,6 +139,14 @@ pub fn tables(report: &Report) -> Vec<Table> {
     measures.chain(rest).collect()
 }
 
+/// The kernels of which the gain with the paper's best threshold is such.
+pub fn listed(report: &Report, is: fn(&Gain) -> bool) -> String {
+    let name = dws(PUBLISHED_THRESHOLD);
+    let is_such = |rows: &&[Row]| of(rows, &name).and_then(Figures::gain).is_some_and(|gain| is(&gain));
+    let named = |rows: &[Row]| format!("`{}` ({})", rows[0].kernel(), rows[0].paper);
+    variants::listed(&kernels(report).filter(is_such).map(named).collect::<Vec<_>>(), "none")
+}
+
 fn subdivided(report: &Report) -> Vec<String> {
     report.thresholds.iter().copied().map(dws).collect()
 }
@@ -143,17 +156,18 @@ fn lines(report: &Report, measure: &Measure) -> Vec<Vec<String>> {
     let units: Vec<String> = [DUAL_PATH.to_string()].into_iter().chain(subdivided(report)).collect();
     let line = |names: [&str; 2], stack: String, cells: Vec<String>, paper: String| {
         let names = names.map(String::from).into_iter();
-        let (stack, paper) = (measure.stack.map(|_| stack), measure.of_kernels.then_some(paper));
+        let (stack, paper) = (measure.stack.map(|_| stack), measure.of_kernels.map(|_| paper));
         names.chain(stack).chain(cells).chain(paper).collect::<Vec<String>>()
     };
     let heading = measure.stack.map_or("", |(_, heading, _)| heading).into();
-    let published = dws(PUBLISHED_THRESHOLD);
-    let mut lines = vec![line(["kernel", "paper's"], heading, units.clone(), format!("paper, {published}"))];
+    let of_paper = measure.of_kernels.map_or(String::new(), |(unit, _)| format!("paper, {unit}"));
+    let mut lines = vec![line(["kernel", "paper's"], heading, units.clone(), of_paper)];
     for rows in kernels(report) {
         let cell = |name: &str, cell: Cell| of(rows, name).map_or(NONE.into(), cell);
         let cells = units.iter().map(|name| cell(name, measure.cell)).collect();
         let stack = measure.stack.map_or(String::new(), |(name, _, text)| cell(name, text));
-        let paper = rows.iter().find(|row| row.of.variant == published).and_then(|row| row.published);
+        let of_unit = |unit: &str| rows.iter().find(|row| row.of.variant == unit);
+        let paper = measure.of_kernels.and_then(|(unit, published)| published(of_unit(unit)?));
         lines.push(line([rows[0].kernel(), rows[0].paper], stack, cells, paper.map_or(NONE.into(), gain)));
     }
     for (set, which) in SETS {
@@ -218,7 +232,7 @@ mod tests {
         let tables = tables(&example());
         assert_eq!(tables.len(), 8);
         let ipc = words(&tables[0].1);
-        assert_eq!(ipc[0], "kernel paper's model-stack IPC dual-path dws-10 dws-50 dws-100 paper, dws-50");
+        assert_eq!(ipc[0], "kernel paper's model-stack IPC side-first dws-10 dws-50 dws-100 paper, dws-50");
         let gain = "+14.9 % (+10.0 … +20.0 %)";
         assert_eq!(ipc[1], format!("lu LUD 10.00 {gain} +0.0 % {gain} +0.0 % +37.3 %"));
         assert_eq!(ipc[2], "bfs BFS, BFS2 10.00 +0.0 % +0.0 % +0.0 % +0.0 % -");
@@ -237,15 +251,22 @@ mod tests {
         let efficiency = words(&tables[2].1);
         assert_eq!(
             efficiency[0..2],
-            ["kernel paper's stack dual-path dws-10 dws-50 dws-100", "lu LUD 50.0 % 50.0 % 50.0 % 50.0 % 50.0 %"]
+            ["kernel paper's stack side-first dws-10 dws-50 dws-100", "lu LUD 50.0 % 50.0 % 50.0 % 50.0 % 50.0 %"]
         );
         assert_eq!(efficiency[4], "interleavable paper +0.0 % - -48.1 % -48.5 %");
         assert_eq!(efficiency.last().unwrap(), "all paper +0.0 % -24.6 % - -");
-        assert_eq!(words(&tables[3].1)[1], "lu LUD -25.0 % +0.0 % -25.0 % +0.0 %");
+        let idle = words(&tables[3].1);
+        assert_eq!(
+            idle[..2],
+            [
+                "kernel paper's side-first dws-10 dws-50 dws-100 paper, side-first",
+                "lu LUD -25.0 % +0.0 % -25.0 % +0.0 % -"
+            ]
+        );
         // Without a cache nothing misses.
         assert_eq!(
             words(&tables[4].1)[1..4],
-            ["lu LUD - - - -", "bfs BFS, BFS2 - - - -", "interleavable mean - - - -"]
+            ["lu LUD - - - - -", "bfs BFS, BFS2 - - - - -", "interleavable mean - - - -"]
         );
         assert_eq!(words(&tables[7].1)[1], "lu LUD 1000 1000 +0.0 %");
         assert!(tables.iter().flat_map(|(_, lines)| lines.windows(2)).all(|pair| pair[0].len() == pair[1].len()));
@@ -260,6 +281,13 @@ mod tests {
             let rises = few < all && 0 < some && few <= some && some <= all;
             assert!(never == 0 && rises && all <= branches.divergent, "{}: {few} {some} {all}", studied.name);
         }
+    }
+
+    #[test]
+    fn kernels_are_listed_by_their_gain() {
+        let report = example();
+        assert_eq!(listed(&report, |gain| gain.least > 1.0), "`lu` (LUD)");
+        assert_eq!(listed(&report, |gain| gain.greatest < 1.0), "none");
     }
 
     /// A core that there is no model of.

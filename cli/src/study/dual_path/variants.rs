@@ -2,8 +2,8 @@
 
 use super::rows::{INTERLEAVABLE, OTHERS, by_draw, of_draws};
 use super::{
-    CONSTRAINED, CORES, DUAL_PATH, Figures, KERNELS, NONE, PUBLISHED_MEAN, Report, Row, STACK, Studied, kernels,
-    mean_text, of,
+    CONSTRAINED, CORES, DUAL_PATH, FULL, Figures, KERNELS, NONE, PUBLISHED_MEAN, Report, Row, STACK, Studied, kernels,
+    mean_text, of, side_first,
 };
 use crate::shape::ShapeArgs;
 use crate::study::core::CoreArgs;
@@ -26,8 +26,8 @@ const PUBLISHED_CONSTRAINED: f64 = PUBLISHED_MEAN[1] / PUBLISHED_MEAN[0];
 /// The paper's lane utilisation, where its text has it (§6.1).
 const PUBLISHED_EFFICIENCY: [(&str, f64); 1] = [("bfs", 0.32)];
 
-/// Those beside the constrained one: see `--help`.
-pub const VARIANTS: [&str; 5] = ["side-first", "constrained-miss", "exact", "two-unresolved", "exact, two-unresolved"];
+/// Those beside the cores of the first table: see `--help`.
+pub const VARIANTS: [&str; 4] = ["constrained", "exact", "two-unresolved", "exact, two-unresolved"];
 
 /// Thread IPC of a variant over dual path's, in each draw.
 fn over_dual_path(rows: &[Row], name: &str) -> Option<Vec<f64>> {
@@ -38,9 +38,9 @@ fn over_dual_path(rows: &[Row], name: &str) -> Option<Vec<f64>> {
 
 /// Thread IPC of each variant over dual path's.
 pub fn table(report: &Report) -> Vec<Vec<String>> {
-    let names: Vec<String> = [CONSTRAINED].into_iter().chain(VARIANTS).map(String::from).collect();
+    let names: Vec<String> = [CONSTRAINED, FULL].into_iter().chain(VARIANTS).map(String::from).collect();
     let line = |first: [String; 2], cells: Vec<String>| first.into_iter().chain(cells).collect::<Vec<String>>();
-    let mut lines = vec![line(["kernel", "dual-path IPC"].map(String::from), names.clone())];
+    let mut lines = vec![line(["kernel", "side-first IPC"].map(String::from), names.clone())];
     for rows in kernels(report) {
         let ipc = of(rows, DUAL_PATH).map_or(NONE.into(), |of| format!("{:.2}", of.compared.thread_ipc));
         let cell = |name: &String| mean_text(over_dual_path(rows, name).map(|over| Gain::of(over.into_iter())));
@@ -113,11 +113,9 @@ pub fn mean_of_full(report: &Report) -> String {
     format!("of the interleavable kernels {} start with all of both, and their mean gain is {mean}", names.join(", "))
 }
 
-/// The constrained schedulers over the one that is the paper's, of the interleavable kernels: ratios of means, as the
-/// paper's.
-pub fn over_side_first(report: &Report) -> String {
-    let over = |name: &str| format!("`{name}` {}", mean_text(over_unit(report, name, "side-first")));
-    format!("{}, {}; the paper's {}", over(CONSTRAINED), over("constrained-miss"), gain(PUBLISHED_CONSTRAINED))
+/// The constrained scheduler over dual path, of the interleavable kernels: a ratio of means, as the paper's.
+pub fn constrained(report: &Report) -> String {
+    format!("{}, the paper's is {}", mean_text(over_unit(report, CONSTRAINED, DUAL_PATH)), gain(PUBLISHED_CONSTRAINED))
 }
 
 /// A unit over another in each draw, by the means of the interleavable kernels.
@@ -202,7 +200,7 @@ pub fn signs(report: &Report) -> String {
     listed(&names, "none")
 }
 
-fn listed(names: &[String], none: &str) -> String {
+pub fn listed(names: &[String], none: &str) -> String {
     if names.is_empty() { none.into() } else { names.join(", ") }
 }
 
@@ -220,6 +218,9 @@ pub struct Point {
     cache: u32,
     /// The thread IPC over the stack's.
     gain: Option<Gain>,
+    /// The same of each draw.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    gain_of_draws: Vec<f64>,
     /// What a second path [could hide](hidden), over the stack's.
     hidden: Option<f64>,
     /// Why there is none.
@@ -244,7 +245,8 @@ pub fn elsewhere(chosen: &[(&'static Studied, &'static Kernel)], args: &CoreArgs
         let cache = usual.map(|cache| Cache { size, ..cache });
         let memory_model = Some(Timing { latency, ..args.shape.memory_model.unwrap_or(Timing::FASTEST) });
         let shape = ShapeArgs { warps: Some(warps), cache, memory_model, ..args.shape.clone() };
-        CoreArgs { shape }.shape(divergence, warps)
+        let core = CoreArgs { shape }.shape(divergence, warps)?;
+        Ok::<_, anyhow::Error>(if divergence == Divergence::DUAL_PATH { side_first(core) } else { core })
     };
     let mut runs = Vec::new();
     for core in cores() {
@@ -262,20 +264,34 @@ pub fn points(chosen: &[(&'static Studied, &'static Kernel)], results: &[Drawn])
     for ((warps, latency, cache), results) in cores().zip(results.chunks(2 * chosen.len())) {
         for (&(studied, _), units) in chosen.iter().zip(draws::by_program(results, chosen.len())) {
             let [stack, dual] = &units[..] else { unreachable!("there are two units") };
-            let (gain, hides, failed) = match (stack, dual) {
-                (Ok(stack), Ok(dual)) => {
-                    let avg_path = draws::average(dual, |s| s.avg_path);
-                    (Some(Gain::paired(&draws::ipc(stack), &draws::ipc(dual))), Some(hidden(avg_path)), None)
-                }
-                (Err(why), _) | (_, Err(why)) => (None, None, Some(why.clone())),
+            let nothing = Point {
+                kernel: studied.name,
+                warps,
+                latency,
+                cache,
+                gain: None,
+                gain_of_draws: Vec::new(),
+                hidden: None,
+                failed: None,
             };
-            points.push(Point { kernel: studied.name, warps, latency, cache, gain, hidden: hides, failed });
+            points.push(match (stack, dual) {
+                (Ok(stack), Ok(dual)) => {
+                    let [stack, own] = [stack, dual].map(|of| draws::ipc(of));
+                    Point {
+                        gain: Some(Gain::paired(&stack, &own)),
+                        gain_of_draws: own.iter().zip(&stack).map(|(own, stack)| own / stack).collect(),
+                        hidden: Some(hidden(draws::average(dual, |s| s.avg_path))),
+                        ..nothing
+                    }
+                }
+                (Err(why), _) | (_, Err(why)) => Point { failed: Some(why.clone()), ..nothing },
+            });
         }
     }
     points
 }
 
-/// A column a core, a line a kernel.
+/// A column a core, a line a kernel, then the means of the interleavable ones and of the others.
 pub fn sensitivity(points: &[Point]) -> Vec<Vec<String>> {
     let headings = [String::from("kernel")].into_iter().chain(cores().map(core_text)).collect();
     let line = |kernel: &Studied| {
@@ -283,7 +299,17 @@ pub fn sensitivity(points: &[Point]) -> Vec<Vec<String>> {
         let cells = of_kernel.iter().map(|point| mean_text(point.gain));
         (!of_kernel.is_empty()).then(|| [kernel.name.to_string()].into_iter().chain(cells).collect())
     };
-    [headings].into_iter().chain(KERNELS.iter().filter_map(line)).collect()
+    let mean = |(set, interleavable): (&str, bool)| {
+        let is_of_set = |kernel: &str| KERNELS.iter().any(|of| of.name == kernel && of.interleavable == interleavable);
+        let of_core = |core| {
+            let is_such = |point: &&Point| is_of_set(point.kernel) && (point.warps, point.latency, point.cache) == core;
+            let draws = points.iter().filter(is_such).map(|point| &point.gain_of_draws[..]);
+            mean_text(of_draws(draws))
+        };
+        [set.to_string()].into_iter().chain(cores().map(of_core)).collect()
+    };
+    let kernels = KERNELS.iter().filter_map(line);
+    [headings].into_iter().chain(kernels).chain([(INTERLEAVABLE, true), (OTHERS, false)].map(mean)).collect()
 }
 
 /// The units in the order of their means over the interleavable kernels, and whether it is the paper's.
@@ -336,7 +362,7 @@ mod tests {
         let variants = table(&report);
         assert_eq!(
             words(&variants[0]),
-            "kernel dual-path IPC constrained side-first constrained-miss exact two-unresolved exact, two-unresolved"
+            "kernel side-first IPC constrained-miss full constrained exact two-unresolved exact, two-unresolved"
         );
         assert_eq!(words(&variants[1]), "lu 11.49 +0.0 % +0.0 % +0.0 % +0.0 % +0.0 % +0.0 %");
         assert_eq!(words(variants.last().unwrap()), "paper, interleavable  - - - ≤ +1.0 % - -");
@@ -348,11 +374,12 @@ mod tests {
     fn the_order_is_that_of_the_means() {
         assert!(beyond(&example()).ends_with("or better on no kernel; on the other cores below, on no kernel"));
         let ranking = ranking(&example());
-        let names = "`dual-path` +14.9 % (+10.0 … +20.0 %), `constrained` +14.9 % (+10.0 … +20.0 %), `stack` +0.0 %";
-        assert!(ranking.starts_with(names), "{ranking}");
+        let parallel =
+            ["side-first", "constrained-miss", "full"].map(|name| format!("`{name}` +14.9 % (+10.0 … +20.0 %)"));
+        assert!(ranking.starts_with(&format!("{}, `stack` +0.0 %", parallel.join(", "))), "{ranking}");
         assert!(ranking.contains("its order, too. Without the kernel that each gains most on: "), "{ranking}");
         // There is one interleavable kernel.
-        assert!(ranking.contains("`dual-path` - (`lu`)"), "{ranking}");
+        assert!(ranking.contains("`side-first` - (`lu`)"), "{ranking}");
         assert_eq!(signs(&example()), "none");
         let mut worse = example();
         let lu = worse.rows.iter_mut().find(|row| row.of.variant == DUAL_PATH).unwrap();
@@ -371,6 +398,7 @@ mod tests {
             latency,
             cache,
             gain: Some(Gain::paired(&[1.0], &[1.1])),
+            gain_of_draws: vec![1.1],
             hidden: Some(1.05),
             failed: None,
         };
@@ -379,9 +407,11 @@ mod tests {
         let elsewhere = beyond(&Report { sensitivity: points, ..example() });
         assert!(elsewhere.contains("below, on `lu` (4 warps, 50, 64K), "), "{elsewhere}");
         let mut points: Vec<Point> = cores().map(point).collect();
-        points[0].gain = None;
+        (points[0].gain, points[0].gain_of_draws) = (None, Vec::new());
         let lines = sensitivity(&points);
-        assert_eq!(lines.len(), 2);
+        assert_eq!(lines.len(), 4);
+        assert_eq!(lines[2][..3].join(" "), "interleavable - +10.0 %");
+        assert_eq!(lines[3][..3].join(" "), "others - -");
         assert_eq!(lines[0][1], "4 warps, 50, 4K");
         assert_eq!(lines[1][..3].join(" "), "lu - +10.0 %");
     }

@@ -118,6 +118,12 @@ impl Variant {
     }
 }
 
+/// How many threads a kernel's directives wait for, as its program says; none if for all.
+pub fn own_threshold(kernel: &[u8]) -> Option<u32> {
+    let prediction = predict(kernel, &Options::default()).expect("kernels of the study have directives");
+    prediction.placements.iter().map(|placement| placement.threshold).max().filter(|&threshold| threshold > 0)
+}
+
 /// All that run on a unit with so many barriers, the baseline first.
 pub fn of(unit: &Unit, barriers: u32, thresholds: &[u32]) -> Vec<Variant> {
     let predict = Options { barriers, pdom: unit.pdom, ..Options::default() };
@@ -140,7 +146,7 @@ pub fn of(unit: &Unit, barriers: u32, thresholds: &[u32]) -> Vec<Variant> {
     variants
 }
 
-/// Those in which nobody asked for anything, the baseline first.
+/// Those that no directive asks for, the baseline first.
 pub fn automatic(barriers: u32, profile: Profile) -> [Variant; 3] {
     let [baseline, auto] = in_the_graph(barriers);
     [baseline, auto, found(AUTO_PROFILE, barriers, Some(profile))]
@@ -181,6 +187,12 @@ mod tests {
         for unit in std::iter::once(near).chain(others) {
             assert_eq!(names(unit, &[4]), ["baseline", "predict"]);
         }
+    }
+
+    #[test]
+    fn a_kernels_own_threshold_is_that_of_its_directive() {
+        let own = |name| own_threshold(find(name).unwrap().elf);
+        assert_eq!(["mcgpu", "rsbench", "common_call"].map(own), [Some(8), None, None]);
     }
 
     #[test]

@@ -1,4 +1,28 @@
 use super::*;
+use crate::divergence::inspect::{Path, State};
+use crate::divergence::{Capabilities, Mechanism, UnitIn, UnitOut};
+use heddle_hdl::prelude::*;
+
+/// Path tables that no access splits.
+struct Whole;
+
+impl Mechanism for Whole {
+    fn name(&self) -> &'static str {
+        "whole"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { splits: false, ..Capabilities::NONE }
+    }
+
+    fn unit(&self, s: &Shape) -> TypedModule<UnitIn<Width>, UnitOut<Signal>> {
+        Divergence::PATH_TABLE.mechanism().unit(s)
+    }
+
+    fn paths(&self, s: &Shape, state: &State, warp: u32) -> Vec<Path> {
+        Divergence::PATH_TABLE.mechanism().paths(s, state, warp)
+    }
+}
 
 #[test]
 fn the_default_can_be_built_and_errors_name_the_field() {
@@ -16,6 +40,7 @@ fn what_a_divergence_unit_does_not_have_is_refused() {
     for &divergence in Divergence::ALL {
         assert_eq!(with(divergence).check(), Ok(()));
     }
+    assert_eq!(with(Divergence::new(&Whole)).check(), Ok(()), "its accesses split no path");
     let split = Shape { replay: Replay::Split, ..with(Divergence::STACK) };
     assert_eq!(error(split), "replay = split: divergence = stack needs replay = serialise");
     let levels = |divergence, levels| Shape { levels: Some(levels), ..with(divergence) };
