@@ -260,7 +260,7 @@ fn find<'a>(now: &'a Nows, key: &Key) -> &'a Now {
 
 /// Whether it was measured on the core as it is; or a seed before it found that it does not fit.
 fn is_known(results: &Results, key: &Key, now: &Nows) -> bool {
-    let is_now = |key: &Key| results.find(key).filter(|found| found.hash == find(now, key).hash(key.of));
+    let is_now = |key: &Key| results.of(key).find(|found| found.hash == find(now, key).hash(key.of));
     let first = Key { of: Of::Seed(1), ..key.clone() };
     let is_small = |found: &Found| matches!(found.outcome, Outcome::Full(_));
     is_now(key).is_some() || matches!(key.of, Of::Seed(_)) && is_now(&first).is_some_and(is_small)
@@ -292,7 +292,10 @@ pub fn outdated(folder: &Path) -> Result<Vec<&'static str>> {
 pub fn renew(folder: &Path) -> Result<()> {
     match outdated(folder)?[..] {
         [] => Ok(()),
-        _ => write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?),
+        _ => {
+            let _alone = alone(folder)?;
+            write(folder, &Results::read(&folder.join(RESULTS))?, &nows()?)
+        }
     }
 }
 

@@ -148,7 +148,7 @@ struct Unit {
 const STACK: &str = "stack";
 /// The paper's dual path. (§3.2)
 const DUAL_PATH: &str = "side-first";
-/// The paper's constrained scheduler. (§6.4)
+/// The paper's constrained scheduler, which turns at control instructions, too. (§6.4)
 const CONSTRAINED: &str = "constrained-miss";
 /// Dual path with the scheduler that the core has unless another is asked for.
 const FULL: &str = "full";

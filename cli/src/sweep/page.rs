@@ -29,7 +29,11 @@ pub(super) fn check(plan: &Plan, root: &Path) -> Result<()> {
     }
     let commands =
         age::PAGES.iter().map(|page| Ok(age::command(&read(root, page)?))).collect::<Result<BTreeSet<_>>>()?;
-    let swept: BTreeSet<String> = plan.combinations.iter().map(|planned| of_page(&line(planned))).collect();
+    let lines = || plan.combinations.iter().map(line);
+    if lines().any(|line| line == LESS) {
+        bail!("--docs is of every study with the options of its page: `{LESS}` wants `sensitivity = true`");
+    }
+    let swept: BTreeSet<String> = lines().map(|line| of_page(&line)).collect();
     if let Some(other) = commands.symmetric_difference(&swept).next() {
         let which = if swept.contains(other) { "of no page" } else { "of a page, and not in the sweep" };
         bail!("--docs is of every study with the options of its page: `{other}` is {which}");
@@ -66,6 +70,9 @@ pub fn gone(text: &str, commands: &BTreeSet<String>) -> Vec<String> {
     named.symmetric_difference(commands).cloned().collect()
 }
 
+/// Dual path without what its page has, too.
+const LESS: &str = "heddle study dual-path";
+
 /// The command that writes a study's page, of the line that says what it is; a page has what `--sensitivity` adds.
 fn of_page(line: &str) -> String {
     format!("{} --docs docs", line.replace(" --sensitivity", ""))
@@ -101,6 +108,10 @@ mod tests {
         let file = File::parse("studies.toml", &fs::read_to_string(&path).unwrap()).unwrap();
         let plan_of = |file: &File| Plan::new("studies.toml", file, path.parent().unwrap()).unwrap();
         check(&plan_of(&file), &root.join("docs")).unwrap();
+        let less = fs::read_to_string(&path).unwrap().replace("sensitivity = true", "");
+        let less = File::parse("studies.toml", &less).unwrap();
+        let error = check(&plan_of(&less), &root.join("docs")).unwrap_err().to_string();
+        assert!(error.ends_with("`heddle study dual-path` wants `sensitivity = true`"), "{error}");
         let small = plan("command = \"study\"\n[options]\nstudy = \"order\"\ndraws = 7\n");
         let error = check(&small, &root.join("docs")).unwrap_err().to_string();
         assert!(error.starts_with("--docs is of every study with the options of its page: `heddle study "), "{error}");

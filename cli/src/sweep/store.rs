@@ -32,7 +32,7 @@ pub struct Record {
 }
 
 /// Raised when results of the same options, design and program mean something else.
-pub const SCHEMA: u32 = 5;
+pub const SCHEMA: u32 = 6;
 
 pub struct Store {
     folder: PathBuf,

@@ -156,7 +156,9 @@ pub fn section<'a>(figures: impl Fn(&str) -> Figures<'a>) -> String {
     let mut lines = vec![row(["of", "core", "goal", "found", ""])];
     for goal in goals() {
         let found: Vec<Figures> = goal.cores.iter().map(|core| figures(core)).collect();
-        let figure = (goal.figure)(&found);
+        let is_older = found.iter().any(Figures::is_older);
+        // A core as it was is compared with no other.
+        let figure = if is_older && found.len() > 1 { None } else { (goal.figure)(&found) };
         let stretch = goal.stretch.map_or_else(String::new, |stretch| format!(", stretch {}", goal.unit.text(stretch)));
         let cores: Vec<String> = goal.cores.iter().map(|core| format!("`{core}`")).collect();
         lines.push(vec![
@@ -164,7 +166,7 @@ pub fn section<'a>(figures: impl Fn(&str) -> Figures<'a>) -> String {
             cores.join(", "),
             goal.limit.text(goal.unit) + &stretch,
             figure.map_or_else(String::new, |figure| goal.unit.text(figure)),
-            goal.note(figure, goal.clock && found.iter().any(Figures::is_single), found.iter().any(Figures::is_older)),
+            goal.note(figure, goal.clock && found.iter().any(Figures::is_single), is_older),
         ]);
     }
     format!(

@@ -145,7 +145,7 @@ Of its arbiter the text has one figure.
                 Some(format!("{:+.0} % with {lanes}", 100.0 * (value(&arbiter)? / value(&tables)? - 1.0)))
             };
             let all: Vec<String> = SIZES.iter().filter_map(of).collect();
-            if all.is_empty() { "not measured".to_string() } else { all.join(", ") }
+            if all.is_empty() { "not known of both as they are".to_string() } else { all.join(", ") }
         };
         format!(
             "The paper has the arbiter's overhead significant from 8 threads a warp on, in logic above all, and its clock below the 50 MHz (§3.3).\n\
@@ -294,8 +294,8 @@ Of its arbiter the text has one figure.
             let found: Option<Total> = modules.and_then(|(modules, _)| total(modules, name));
             let note = match (modules, found) {
                 (None, _) => "not measured",
+                (Some((_, true)), _) => "of an older core",
                 (_, None) => "the core has none",
-                (Some((_, older)), _) if older => "of an older core",
                 _ => "",
             };
             let cell = |of: &dyn Fn(&Total) -> u64| found.as_ref().map_or_else(String::new, |t| of(t).to_string());
@@ -393,7 +393,11 @@ A difference of a few hundred LUTs between two rows may be how Yosys mapped them
                 bram,
                 dsp,
                 found.clock(board),
-                over.unwrap_or_else(|| found.note(true)),
+                match over {
+                    Some(over) if found.is_older() => format!("of an older core; {over}"),
+                    Some(over) => over,
+                    None => found.note(true),
+                },
             ]);
         }
         let usual = self.modules(PRICED[0]).map_or_else(String::new, |(modules, older)| {
@@ -475,9 +479,15 @@ mod tests {
         assert_eq!(found[0][2..6], ["9000", "8900", "10", "0"]);
         assert_eq!(found[0][6..], ["0+80", "45.0 MHz (40.0 … 50.0)", "≈ 11500", "57 MHz", ""]);
         assert_eq!((found[1][2], found[1].last()), ("9500", Some(&"of an older core; clock not measured")));
-        assert!(text.contains("LUTs `in core`: not measured; and clock: not measured."), "{text}");
+        assert!(
+            text.contains("LUTs `in core`: not known of both as they are; and clock: not known of both as they are."),
+            "{text}"
+        );
         results.set(&key(&simty(8, "arbiter"), Of::Cells), "now", flat(9890));
-        assert!(page(&results, Part::Lanes).contains("LUTs `in core`: +10 % with 8; and clock: not measured."));
+        assert!(
+            page(&results, Part::Lanes)
+                .contains("LUTs `in core`: +10 % with 8; and clock: not known of both as they are.")
+        );
         assert_eq!(rows(&text, "| 64 |")[1][8..], ["≈ 91000", "not routed", "not measured"]);
         assert!(text.contains("`heddle study area --part lanes --docs docs` finds"));
     }

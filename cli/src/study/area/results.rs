@@ -160,9 +160,13 @@ impl Results {
         &self.0
     }
 
-    /// The last that was found.
+    /// What was found, the last first.
+    pub fn of(&self, key: &Key) -> impl Iterator<Item = &Found> {
+        self.0.iter().filter(move |found| found.is_of(key))
+    }
+
     pub fn find(&self, key: &Key) -> Option<&Found> {
-        self.0.iter().find(|found| found.is_of(key))
+        self.of(key).next()
     }
 
     /// In the place of what was found before. Of an older core that several seeds placed, the runs stay, behind those of now:

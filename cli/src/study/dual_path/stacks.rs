@@ -32,15 +32,16 @@ const PUBLISHED: [(&str, &str, [u32; 2]); 2] = [(STACK, "stack", [96, 11]), (DUA
 
 /// Of cores of these shapes, one a unit.
 pub fn of(shapes: &[Shape], rows: &[Row]) -> Result<Vec<Stack>> {
-    let stack = |&(divergence, module, published): &(&'static str, &str, [u32; 2])| {
-        let unit = units(&[]).iter().position(|unit| unit.name == divergence).expect("it is a unit");
+    let stack = |&(variant, module, published): &(&'static str, &str, [u32; 2])| {
+        let unit = units(&[]).iter().position(|unit| unit.name == variant).expect("it is a unit");
         let modules = design(&shapes[unit])?.modules();
         let module = modules.iter().find(|found| found.name == module).expect("the core has its unit");
         // With one lane there are no levels.
         let bits = |name: &str| module.memories.iter().find(|memory| memory.name == name).map_or(0, |m| m.width);
-        let of_unit = rows.iter().filter(|row| row.of.variant == divergence);
+        let of_unit = rows.iter().filter(|row| row.of.variant == variant);
         let levels = of_unit.filter_map(|row| Some(row.figures.as_ref()?.most_levels));
         let (top_bits, level_bits) = (bits("tops"), bits("levels"));
+        let divergence = shapes[unit].divergence.name();
         Ok(Stack { divergence, top_bits, level_bits, most_levels: levels.max().unwrap_or(0), published })
     };
     PUBLISHED.iter().map(stack).collect()
