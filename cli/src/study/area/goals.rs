@@ -79,7 +79,9 @@ impl Unit {
 
 impl Goal {
     fn note(&self, found: Option<f64>, single: bool, older: bool) -> String {
-        let Some(found) = found else { return "not measured".into() };
+        let Some(found) = found else {
+            return if older { "one is of an older core" } else { "not measured" }.into();
+        };
         let reached = match self.stretch {
             _ if !self.limit.is_met(found) => {
                 let (by, of) = match self.unit {
@@ -192,7 +194,7 @@ mod tests {
         );
         assert_eq!(
             (lanes.note(Some(23.0), false, false), lanes.note(None, false, true)),
-            ("missed by 3 points".into(), "not measured".into())
+            ("missed by 3 points".into(), "one is of an older core".into())
         );
     }
 
