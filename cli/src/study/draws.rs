@@ -107,6 +107,12 @@ fn of_each(runs: &[Run], draws: DrawsArgs) -> Vec<Run> {
     runs.iter().flat_map(|run| draws.all().map(|draw| Run { draw: Some(draw), ..run.clone() })).collect()
 }
 
+/// A value of each draw over the same draw's before.
+pub fn ratios(before: &[f64], after: &[f64]) -> Vec<f64> {
+    assert_eq!(before.len(), after.len(), "a pair a draw");
+    before.iter().zip(after).map(|(before, after)| after / before).collect()
+}
+
 /// How much more, in each draw: ratios.
 #[derive(Clone, Copy, PartialEq, Serialize, Debug)]
 pub struct Gain {
@@ -119,8 +125,7 @@ pub struct Gain {
 impl Gain {
     /// Of a draw's value over the same draw's before.
     pub fn paired(before: &[f64], after: &[f64]) -> Gain {
-        assert_eq!(before.len(), after.len(), "a pair a draw");
-        Gain::of(before.iter().zip(after).map(|(before, after)| after / before))
+        Gain::of(ratios(before, after).into_iter())
     }
 
     /// Of a ratio a draw.

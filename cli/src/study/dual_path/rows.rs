@@ -109,7 +109,7 @@ impl Figures {
         let most = |value: fn(&Summary) -> u64| own.iter().map(value).max().unwrap_or(0);
         let (ipc, of_stack) = (draws::ipc(own), stack.map(draws::ipc));
         let compared = of_stack.as_ref().map_or(Compared::alone(&ipc), |stack| Compared::new(stack, &ipc));
-        let gain_of_draws = of_stack.iter().flatten().zip(&ipc).map(|(stack, own)| own / stack).collect();
+        let gain_of_draws = of_stack.as_ref().map_or(Vec::new(), |stack| draws::ratios(stack, &ipc));
         let first = &own[0];
         Figures {
             compared,

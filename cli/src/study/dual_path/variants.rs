@@ -33,7 +33,7 @@ pub const VARIANTS: [&str; 4] = ["constrained", "exact", "two-unresolved", "exac
 fn over_dual_path(rows: &[Row], name: &str) -> Option<Vec<f64>> {
     let (own, dual) = (of(rows, name)?, of(rows, DUAL_PATH)?);
     // Both over the same draw of the stack.
-    Some(own.gain_of_draws.iter().zip(&dual.gain_of_draws).map(|(own, dual)| own / dual).collect())
+    Some(draws::ratios(&dual.gain_of_draws, &own.gain_of_draws))
 }
 
 /// Thread IPC of each variant over dual path's.
@@ -276,10 +276,10 @@ pub fn points(chosen: &[(&'static Studied, &'static Kernel)], results: &[Drawn])
             };
             points.push(match (stack, dual) {
                 (Ok(stack), Ok(dual)) => {
-                    let [stack, own] = [stack, dual].map(|of| draws::ipc(of));
+                    let gains = draws::ratios(&draws::ipc(stack), &draws::ipc(dual));
                     Point {
-                        gain: Some(Gain::paired(&stack, &own)),
-                        gain_of_draws: own.iter().zip(&stack).map(|(own, stack)| own / stack).collect(),
+                        gain: Some(Gain::of(gains.iter().copied())),
+                        gain_of_draws: gains,
                         hidden: Some(hidden(draws::average(dual, |s| s.avg_path))),
                         ..nothing
                     }
